@@ -15,6 +15,7 @@
 //! assert_eq!(job.region().unwrap().length, 1 << 20);
 //! ```
 
+mod benchmark;
 mod command_line;
 mod conduct;
 mod engine;
@@ -33,6 +34,7 @@ use std::time::Duration;
 
 pub use crate::call::{DIRECTIONS, Direction};
 
+pub use self::benchmark::{Benchmark, Program};
 pub use self::command_line::{CommandLine, Output, parse_command, words_of};
 pub use self::conduct::*;
 pub use self::engine::Engine;

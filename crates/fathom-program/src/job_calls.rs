@@ -500,7 +500,7 @@ impl Thread for JobCalls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Pattern, Verify};
+    use crate::job::{Benchmark, Pattern, Surroundings, Verify, parse};
 
     /// All calls of a thread for which no time passes but what it waits for.
     fn calls(job: &Job, thread: u32) -> Vec<(CallKind, u64, u64)> {
@@ -524,6 +524,40 @@ mod tests {
 
     fn offsets(job: &Job) -> Vec<u64> {
         calls(job, 0).into_iter().map(|(_, offset, _)| offset).collect()
+    }
+
+    #[test]
+    fn ranks_of_ior_fill_one_file_between_them_and_read_what_others_wrote() {
+        let surroundings = Surroundings {
+            page_size: 4096,
+            cpus: 1,
+            memory_mib: 1,
+            variable: &|_| None,
+            file: &|_| None,
+            path: "",
+            on_files: None,
+            added: &[],
+        };
+        for segments in [1, 3] {
+            let words = format!("ior -b 8k -t 4k -C -s {segments}");
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            let of_rank = |rank| {
+                let ior = Benchmark::read(&words, rank, 3).unwrap().unwrap();
+                assert!(ior.is_shared && ior.shift == 0);
+                parse(&ior.jobs, &surroundings).unwrap().jobs
+            };
+            let places = |job: &Job| {
+                let places = calls(job, 0).into_iter().filter(|(kind, ..)| kind.direction().is_some());
+                places.map(|(_, offset, _)| offset).collect::<Vec<_>>()
+            };
+            let ranks: Vec<_> = (0..3).map(of_rank).collect();
+            let mut all: Vec<u64> = ranks.iter().flat_map(|jobs| places(&jobs[0])).collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..6 * segments).map(|at| at * 4).collect::<Vec<_>>());
+            for rank in 0..3 {
+                assert_eq!(places(&ranks[rank][1]), places(&ranks[(rank + 1) % 3][0]));
+            }
+        }
     }
 
     #[test]

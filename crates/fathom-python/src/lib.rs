@@ -11,10 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use std::{mem, process};
 
 use fathom::comparison::{self, Rules};
 use fathom::experiment::{self, REGISTRY};
 use fathom::fault::Fault;
+use fathom::job::{Benchmark, Program};
 use fathom::load::Ranks;
 use fathom::model::Model;
 use fathom::prediction::Settings;
@@ -88,6 +90,45 @@ fn threads(count: usize) -> PyResult<ThreadPool> {
     pool.build().map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
+/// Threads that have nothing to do, as many as CPUs, and the process that they are of: to make new ones takes 75 us.
+static IDLE: Mutex<Option<(u32, ThreadPool)>> = Mutex::new(None);
+
+fn idle_or_new(count: usize) -> PyResult<ThreadPool> {
+    let kept = if count == 0 { IDLE.try_lock().ok().and_then(|mut idle| idle.take()) } else { None };
+    match kept {
+        Some((process, pool)) if process == process::id() => Ok(pool),
+        Some((_, pool)) => {
+            // Its threads were left in the process that forked this one: nothing is there to end.
+            mem::forget(pool);
+            threads(count)
+        }
+        None => threads(count),
+    }
+}
+
+/// Keeps threads for the next call.
+fn keep_idle(pool: ThreadPool, count: usize) {
+    if let (0, Ok(mut idle)) = (count, IDLE.try_lock()) {
+        *idle = Some((process::id(), pool));
+    }
+}
+
+/// The model that was read last, with its text: one is often asked several times.
+static LAST: Mutex<Option<(String, Arc<Model>)>> = Mutex::new(None);
+
+fn read_model(text: &str) -> PyResult<Arc<Model>> {
+    // A process that was forked while this was locked reads the text again.
+    let mut last = LAST.try_lock().ok();
+    if let Some((_, model)) = last.as_ref().and_then(|last| last.as_ref()).filter(|last| last.0 == text) {
+        return Ok(Arc::clone(model));
+    }
+    let model = Arc::new(Model::read(text).map_err(modelled)?);
+    if let Some(last) = &mut last {
+        **last = Some((text.to_owned(), Arc::clone(&model)));
+    }
+    Ok(model)
+}
+
 /// Has other threads work while Python goes on. After an interrupt `is_awaited` says whether to wait for their end.
 fn work<T: Send + 'static>(
     py: Python<'_>,
@@ -95,7 +136,7 @@ fn work<T: Send + 'static>(
     is_awaited: bool,
     job: impl FnOnce(Interrupt) -> T + Send + 'static,
 ) -> PyResult<T> {
-    let (interrupt, pool) = (Interrupt::default(), threads(count)?);
+    let (interrupt, pool) = (Interrupt::default(), idle_or_new(count)?);
     let (done, result) = mpsc::channel();
     let flag = Arc::clone(&interrupt);
     pool.spawn(move || drop(done.send(job(flag))));
@@ -106,7 +147,10 @@ fn work<T: Send + 'static>(
     loop {
         match (py.detach(next), stopped) {
             (Ok(_) | Err(RecvTimeoutError::Disconnected), Some(stop)) => return Err(stop),
-            (Ok(value), None) => return Ok(value),
+            (Ok(value), None) => {
+                keep_idle(pool, count);
+                return Ok(value);
+            }
             (Err(RecvTimeoutError::Disconnected), None) => {
                 return Err(PyRuntimeError::new_err("a defect of Fathom: a thread ended early"));
             }
@@ -155,7 +199,7 @@ fn predict(
     draws: u32,
     seed: u64,
 ) -> PyResult<String> {
-    let model = Model::read(model).map_err(modelled)?;
+    let model = read_model(model)?;
     let work_to_do = to_do(&jobs)?;
     let foretold = work(py, 0, false, move |_| {
         session::predict(&work_to_do, replay::How::default(), &model, Settings { draws, seed })
@@ -291,10 +335,17 @@ fn calibrate(py: Python<'_>, place: Place) -> PyResult<String> {
 }
 
 /// Jobs run for real: `fathom.run/1`. `meet` waits for other processes that run them at the same time: it takes what all have come to,
-/// the directory of this process's files and the number of jobs, and may give the directory of those to read.
+/// the directory of this process's files and the number of jobs, and may give the directory of those to read; to a guest, which has
+/// none of its own, of those to read and write.
 #[pyfunction]
-#[pyo3(signature = (place, jobs, meet = None))]
-fn run(py: Python<'_>, place: Place, jobs: Jobs, meet: Option<Py<PyAny>>) -> PyResult<String> {
+#[pyo3(signature = (place, jobs, meet = None, is_guest = false))]
+fn run(
+    py: Python<'_>,
+    place: Place,
+    jobs: Jobs,
+    meet: Option<Py<PyAny>>,
+    is_guest: bool,
+) -> PyResult<String> {
     let Work::Jobs(file) = to_do(&jobs)? else {
         return Err(JobError::new_err("a trace is replayed by 'fathom run'"));
     };
@@ -307,9 +358,27 @@ fn run(py: Python<'_>, place: Place, jobs: Jobs, meet: Option<Py<PyAny>>) -> PyR
         })
     });
     measure(py, place, move |session| {
-        session.meet_with(ranks);
+        session.meet_with(ranks.map(|ranks| if is_guest { ranks.as_guest() } else { ranks }));
         session.run(&file.jobs).map(|done| done.ran)
     })
+}
+
+/// What a command line of IOR or mdtest asks of one of so many ranks: the text of a job file, how often it runs, of which rank
+/// further on files are read, whether all have one file, and whose it is.
+#[pyfunction]
+fn benchmark(words: Vec<String>, rank: u64, ranks: u64) -> PyResult<(String, u32, u64, bool, &'static str)> {
+    let read = Benchmark::read(&words, rank, ranks).map_err(JobError::new_err)?;
+    let found =
+        read.ok_or_else(|| JobError::new_err("behind '--' stands a command line of ior or of mdtest"))?;
+    let Benchmark { program, jobs, repetitions, shift, is_shared } = found;
+    Ok((jobs, repetitions, shift, is_shared, program.name()))
+}
+
+/// The lines that IOR or mdtest prints at the end, of each job's rates in all repetitions.
+#[pyfunction]
+fn benchmark_summary(program: &str, rates: Vec<(String, Vec<f64>)>) -> String {
+    let ior = Program::Ior;
+    if program == ior.name() { ior } else { Program::Mdtest }.summary(&rates)
 }
 
 /// A model compared with runs of the jobs that people write most: `fathom.validation/1`.
@@ -350,8 +419,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::{
-        FathomError, JobError, MeasurementError, ModelError, ResultError, TraceError, calibrate, compare,
-        model_with, predict, race_end, race_next, race_try, render, run, survey, sweep_cells, sweep_join,
-        sweep_plan, validate,
+        FathomError, JobError, MeasurementError, ModelError, ResultError, TraceError, benchmark,
+        benchmark_summary, calibrate, compare, model_with, predict, race_end, race_next, race_try, render,
+        run, survey, sweep_cells, sweep_join, sweep_plan, validate,
     };
 }

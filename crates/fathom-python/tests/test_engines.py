@@ -194,10 +194,6 @@ class Clients(unittest.TestCase):
         self.assertIn("none.fio: no such file", line)
         for words, said in [
             (["ior", "-a", "MPIIO"], "POSIX alone"),
-            (["ior"], "-F"),
-            (["ior", "-F", "-b", "3k", "-t", "2k"], "no multiple"),
-            (["ior", "-F", "--what"], "--what"),
-            (["mdtest"], "-n"),
             (["fio"], "mdtest"),
         ]:
             (line,) = self.lines(mpirun(2, "-m", "fathomfs.mpi", "run", self.shared, "--", *words))
@@ -214,6 +210,43 @@ class Clients(unittest.TestCase):
         mdtest = mpirun(2, "-m", "fathomfs.mpi", "run", self.shared, "--", *"mdtest -n 20 -F -i 2".split())
         for title in ("File creation", "File stat", "File removal"):
             self.assertRegex(mdtest.stdout, rf"(?m)^   {title}  +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$", mdtest.stderr)
+        self.assertEqual(os.listdir(self.shared), [])
+
+    def test_ranks_of_ior_share_one_file(self):
+        seen = {}
+
+        def look(started):
+            while started.poll() is None:
+                for folder, _, names in os.walk(self.shared):
+                    for path in (os.path.join(folder, name) for name in names if name == "file.ior"):
+                        try:
+                            seen[path] = max(seen.get(path, 0), os.stat(path).st_size)
+                        except FileNotFoundError:
+                            pass
+                time.sleep(0.001)
+
+        result = os.path.join(self.own, "result.json")
+        words = ["run", self.shared, "--json", result, "--", *"ior -b 8m -t 256k -s 2 -C -e".split()]
+        done = mpirun(3, "-m", "fathomfs.mpi", *words, during=look)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(list(seen.values()), [48 << 20])
+        with open(result, encoding="utf-8") as file:
+            jobs = json.load(file)["jobs"]
+        self.assertEqual([[one["sides"][0]["bytes"] for one in job["ranks"]] for job in jobs], [[16 << 20] * 3] * 2)
+        self.assertEqual(os.listdir(self.shared), [])
+
+    def test_a_survey_asks_one_client_and_more(self):
+        result = os.path.join(self.own, "result.json")
+        done = mpirun(3, "-m", "fathomfs.mpi", "survey", self.shared, "--json", result)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(result, encoding="utf-8") as file:
+            costs = json.load(file)["costs"]
+        calls = ["create", "stat", "unlink", "write 4k", "read 4k", "write 4k, fsync"]
+        self.assertEqual([(one["call"], one["clients"]) for one in costs], [(call, at) for call in calls for at in (1, 2, 3)])
+        for one in costs:
+            self.assertLessEqual(one["ratio_low"], one["ratio"])
+            self.assertLessEqual(one["ratio"], one["ratio_high"])
+            self.assertEqual(one["clients"] == 1, (one["ratio_low"], one["ratio_high"]) == (1, 1))
         self.assertEqual(os.listdir(self.shared), [])
 
 

@@ -22,8 +22,8 @@ pub(crate) struct RunOptions {
     job: Option<PathBuf>,
     /// A directory on the file system to run the jobs on [default: .].
     path: Option<PathBuf>,
-    /// A command line of fio instead of a job file: fathom run [PATH] -- fio --name=x --rw=randread --size=1g.
-    #[arg(last = true, value_name = "FIO")]
+    /// A command line of fio, IOR or mdtest instead of a job file: fathom run [PATH] -- fio --name=x --rw=randread --size=1g.
+    #[arg(last = true, value_name = "FIO|IOR|MDTEST")]
     fio: Vec<String>,
     /// Say what the jobs would do, and which scratch files stand for their paths, and run and write nothing.
     #[arg(long)]
@@ -51,7 +51,7 @@ pub(crate) struct RunOptions {
 pub(crate) enum Jobs<'a> {
     /// In a job file; or a trace.
     File(&'a Path),
-    /// By a command line of fio.
+    /// By a command line.
     Command(&'a [String]),
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for Jobs<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
-            Self::Command(_) => f.write_str("fio's command line"),
+            Self::Command(_) => f.write_str("the command line"),
         }
     }
 }
@@ -76,7 +76,7 @@ impl RunOptions {
             (Some(job), path, []) => Ok((Jobs::File(job), path.as_deref().unwrap_or(here))),
             (path, None, words) => Ok((Jobs::Command(words), path.as_deref().unwrap_or(here))),
             (_, Some(path), _) => Err(format!(
-                "{}: give only the directory before --, if a command line of fio follows",
+                "{}: give only the directory before --, if a command line follows",
                 path.display()
             )),
         }

@@ -75,6 +75,18 @@ pub(crate) struct ImportOptions {
 pub(crate) struct ShowOptions {
     /// A trace that 'fathom trace record' or 'fathom trace import' wrote; a folder of parts, or a pattern of their names in quotes.
     pub(crate) trace: PathBuf,
+    /// Show the hit ratios of LRU caches alone, by following at most this part of the blocks [default without a part: 1]. It is
+    /// quicker, and makes no page.
+    #[arg(
+        long,
+        value_name = "PART",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1",
+        value_parser = part,
+        conflicts_with = "out"
+    )]
+    pub(crate) hit_ratios: Option<f64>,
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
     #[command(flatten)]
@@ -88,6 +100,12 @@ pub(crate) struct ExportOptions {
     /// Write the iolog (version 3) to this new file.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
+}
+
+/// A part of the blocks.
+fn part(typed: &str) -> Result<f64, &'static str> {
+    let part = typed.parse().ok().filter(|part| (1e-9..=1.0).contains(part));
+    part.ok_or("a part of the blocks is above 0 and at most 1, such as 0.01")
 }
 
 /// One of the formats, by its name.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fathom::job::{JobFile, Output};
+use fathom::job::{Benchmark, JobFile, Output};
 use fathom::load::{Needs, log, write_logs};
 use fathom::report::fio::{self, Detail};
 use fathom::results::{Json, Report};
@@ -29,7 +29,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
         Work::Trace(_) if options.dry_run => Err(Failure::Usage(format!(
             "--dry-run: {described} is a trace; 'fathom trace show' describes it"
         ))),
-        Work::Jobs(file) => jobs(options, file, &Wanted::of(options, &output)),
+        Work::Jobs(file) => jobs(options, file, &Wanted::of(options, &output), output.benchmark.as_ref()),
         Work::Trace(trace) => replay(options, &trace),
     }?;
     Ok(ExitCode::SUCCESS)
@@ -68,7 +68,7 @@ impl Wanted {
     }
 }
 
-/// What is to be done, and how a command line of fio wants it shown. A file that can't be read is a mistake of the user's.
+/// What is to be done, and how a command line wants it shown. A file that can't be read is a mistake of the user's.
 /// What the reader noted is said once.
 pub(crate) fn read(jobs: &Jobs<'_>, on_files: Option<&Path>) -> Result<(Work, Output), Failure> {
     let work = match jobs {
@@ -116,18 +116,29 @@ fn plan(options: &RunOptions, mut file: JobFile) -> Result<(), Failure> {
     }
 }
 
-fn jobs(options: &RunOptions, mut file: JobFile, wanted: &Wanted) -> Result<(), Failure> {
+fn jobs(
+    options: &RunOptions,
+    mut file: JobFile,
+    wanted: &Wanted,
+    benchmark: Option<&Benchmark>,
+) -> Result<(), Failure> {
     log::check(&file.jobs).map_err(Failure::Usage)?;
     let (mut session, needs) = fit(options, &mut file, wanted.is_text())?;
     let bar = match file.jobs.iter().all(|job| job.time_based) {
         true => timer("running the jobs", needs.time),
         false => spinner("running the jobs"),
     };
-    let done = bar.during(|| session.run(&file.jobs))?;
+    let (done, summary) = bar.during(|| match benchmark {
+        Some(benchmark) => session.run_benchmark(benchmark, &file.jobs),
+        None => session.run(&file.jobs).map(|done| (done, String::new())),
+    })?;
     let logged = write_logs(&file.jobs, &done.outcomes);
     let logged = logged.map_err(|(path, error)| Failure::unwritable("the log", &path, &error))?;
     logged.iter().for_each(|note| console::note(note));
     console::print(&shown(wanted, &file, &done)?)?;
+    if wanted.is_text() {
+        console::print(&summary)?;
+    }
     keep::result(options.keep.destination(wanted.is_text()), "run", AFTER_JOBS, &done.ran)
 }
 

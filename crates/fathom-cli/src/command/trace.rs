@@ -109,6 +109,10 @@ fn told(format: Format, imported: &Imported, out: &Path) -> String {
 
 fn show(options: &ShowOptions) -> Result<(), Failure> {
     let json = options.json.open()?;
+    if let Some(part) = options.hit_ratios {
+        let found = spinner("reading the trace").during(|| show::hit_ratios(&options.trace, part))?;
+        return json.show(|_| show::text::hit_ratios(&found.points, found.sampled, found.error), &found);
+    }
     let destination = options.keep.destination(!json.is_stdout());
     keep::check(destination)?;
     let shown = spinner("reading the trace").during(|| show::show(&options.trace))?;

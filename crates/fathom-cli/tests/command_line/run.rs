@@ -63,6 +63,35 @@ fn a_command_line_of_fio_is_run_and_predicted() {
 }
 
 #[test]
+fn command_lines_of_ior_and_mdtest_are_run_and_predicted() {
+    let place = Place::new();
+    let ior = ["--", "ior", "-a", "POSIX", "-b", "2m", "-t1m", "-s", "2", "-i", "2", "-e"];
+    let ran = fathom(&[&["run", place.text()], ior.as_slice()].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = ran.out;
+    let row = |title: &str| {
+        let line =
+            ran.lines().find(|line| line.starts_with(title)).unwrap_or_else(|| panic!("{title}: {ran}"));
+        line.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect::<Vec<f64>>()
+    };
+    for name in ["write", "read"] {
+        let [most, least, mean, deviation] = row(&format!("{name}  ")).try_into().unwrap_or([0.0; 4]);
+        assert!(most >= mean && mean >= least && least > 0.0, "{ran}");
+        // Of two, as both programs have it.
+        assert!((deviation - (most - least) / 2_f64.sqrt()).abs() < 0.02, "{ran}");
+        let title = if name == "write" { "Max Write:" } else { "Max Read:" };
+        assert!(ran.contains(&format!("{title:<10} {most:.2} MiB/sec")), "{ran}");
+    }
+    let mdtest = ["--", "mdtest", "-n", "20", "-F", "-C", "-T"];
+    let ran = fathom(&[&["run", place.text()], mdtest.as_slice()].concat()).out;
+    assert!(ran.contains("   File stat") && !ran.contains("File removal"), "{ran}");
+    assert!(place.names().is_empty());
+    let told = fathom(&[&["predict", "--on", "assumed", "--draws", "0"], ior.as_slice()].concat()).out;
+    assert!(told.contains("write") && told.contains("read"), "{told}");
+    fathom(&["run", place.text(), "--", "ior", "-a", "MPIIO"]).complains(2, "ior: -a MPIIO: POSIX alone");
+}
+
+#[test]
 fn a_bad_job_file_is_named_with_its_line() {
     run("[x]\nsize=1m\nsice=1m\n", &[]).complains(2, "x.fio:3: there is no option 'sice'");
     run("[x]\nsize=1m\ncreate_on_open=1\nioengine=mmap\n", &[])

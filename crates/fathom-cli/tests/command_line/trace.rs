@@ -111,6 +111,14 @@ fn a_replay_of_a_database_that_is_recorded_gives_the_same_operations() {
     assert!(shown.contains("fdatasync") && shown.contains("hits in an LRU cache"), "{shown}");
     let json = place.done(&["trace", "show", "one", "--json", "-"]);
     published::check("trace-show", &serde_json::from_str(&json).unwrap());
+    let whole: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let alone = place.done(&["trace", "show", "one", "--hit-ratios", "--json", "-"]);
+    let alone: serde_json::Value = serde_json::from_str(&alone).unwrap();
+    assert_eq!((&alone["points"], &alone["sampled"]), (&whole["hit_ratios"], &1.0.into()));
+    let curve = shown.split_once("hits in").unwrap().1.split_once("\n\n").unwrap().0;
+    assert_eq!(place.done(&["trace", "show", "one", "--hit-ratios"]), format!("hits in{curve}\n"));
+    assert!(place.done(&["trace", "show", "one", "--hit-ratios=0.5"]).contains("a sample of 50.000 % of"));
+    assert_eq!(place.run(&["trace", "show", "one", "--hit-ratios=0"]).status.code(), Some(2));
     let fathom = env!("CARGO_BIN_EXE_fathom");
     let replay = [fathom, "run", "one", ".", "--pace", "fast"];
     let record = ["trace", "record", "--method", "strace", "--out", "two", "--"];

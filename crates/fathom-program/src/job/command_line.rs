@@ -1,7 +1,8 @@
 //! Command lines of fio: options before the first `--name` hold for all jobs, each `--name` begins one, and words
-//! without hyphens are job files.
+//! without hyphens are job files. Those of IOR and mdtest in their place are read by [`Benchmark`].
 
-use super::file::{JobFile, Line, Reader, Surroundings};
+use super::Benchmark;
+use super::file::{JobFile, Line, Reader, Surroundings, parse};
 use super::option::{all_names, known, refused_engine};
 
 /// What a command line asks for.
@@ -32,6 +33,8 @@ pub struct Output {
     pub parse_only: bool,
     /// `--showcmd`: the jobs are shown as a command line, and nothing is run.
     pub show_command: bool,
+    /// Where it is no command line of fio's: what runs the jobs, how often, and prints which lines at the end.
+    pub benchmark: Option<Benchmark>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,11 +87,15 @@ const PROGRAM: &[(&str, Takes, Option<&str>)] = &[
     ("enghelp", Takes::ValueOrNothing, Some("it does not describe a job")),
 ];
 
-/// Reads a command line, with or without `fio` or `sudo fio` as its first words.
+/// Reads a command line, with or without `fio` or `sudo fio` as its first words, or one of `ior` or `mdtest`.
 ///
 /// # Errors
-/// One sentence on the first word that fio would refuse, or that asks for what is refused here.
+/// One sentence on the first word that the program would refuse, or that asks for what is refused here.
 pub fn parse_command(words: &[String], surroundings: &Surroundings<'_>) -> Result<CommandLine, String> {
+    if let Some(benchmark) = Benchmark::read(words, 0, 1)? {
+        let jobs = parse(&benchmark.jobs, surroundings).map_err(|mistake| mistake.reason)?;
+        return Ok(CommandLine { jobs, output: Output { benchmark: Some(benchmark), ..Output::default() } });
+    }
     let is_fio = |word: &String| word.rsplit('/').next() == Some("fio");
     let fio = match words.first() {
         Some(first) if first == "sudo" => words.iter().position(is_fio),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from statistics import median
 from typing import Any, Iterable
 
 from ._results import Table
@@ -47,10 +48,8 @@ class Together(Table):
         return f"<fathomfs.Together: {len(self.ranks)} ranks>"
 
     def _rendered(self) -> tuple[str, str]:
-        from html import escape
-
         text = self._text()
-        return text, f"<!doctype html><pre>{escape(text)}</pre>"
+        return text, _page(text)
 
     def _text(self) -> str:
         found = self.to_dict()
@@ -73,9 +72,44 @@ class Together(Table):
                     f"{slowest['rank']} on {slowest['host']}, which took {_time(job['ranks'][job['slowest']]['elapsed_ns'])} "
                     f"(the fastest: {_time(min(one['elapsed_ns'] for one in job['ranks']))})"
                 )
-        widths = [max(len(line[at]) for line in table) for at in range(len(table[0]))]
-        lines += ["", *("  ".join(word.ljust(width) for word, width in zip(line, widths)).rstrip() for line in table)]
-        return "\n".join([*lines, "", *notes])
+        return "\n".join([*lines, "", _as_text(table), "", *notes])
+
+
+class Growth(Table):
+    """What a call costs with more and more clients: `costs`, one for each call and number of clients."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, rounds: list[dict[int, Together]]) -> Growth:
+        """The result of rounds, each with what came of each number of ranks."""
+        costs = []
+        for at, job in enumerate(rounds[0][1].to_dict()["jobs"]):
+            medians = {
+                count: [one[count].to_dict()["jobs"][at]["sides"][0]["p50_ns"] for one in rounds] for count in rounds[0]
+            }
+            for count, of_rounds in medians.items():
+                ratios = sorted(many / alone for many, alone in zip(of_rounds, medians[1]))
+                known = {"call": job["name"], "clients": count, "median_ns": median(of_rounds)}
+                costs.append({**known, "ratio": median(ratios), "ratio_low": ratios[0], "ratio_high": ratios[-1]})
+        return cls(json.dumps({"rounds": len(rounds), "costs": costs}))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each call and number of clients: its median time, how many times as long it is as with one client, and the
+        smallest and the largest ratio of the rounds."""
+        return self.to_dict()["costs"]
+
+    def __repr__(self) -> str:
+        return f"<fathomfs.Growth: {len(self.costs)} costs>"
+
+    def _rendered(self) -> tuple[str, str]:
+        table = [["call", "clients", "median", "times one client's", "rounds", "cost"]]
+        for row in self.rows():
+            low, high = row["ratio_low"], row["ratio_high"]
+            verdict = "" if row["clients"] == 1 else "grows" if low > 1 else "falls" if high < 1 else "not known to change"
+            ratios = ["", ""] if row["clients"] == 1 else [f"{row['ratio']:.2f}", f"{low:.2f} to {high:.2f}"]
+            table.append([row["call"], str(row["clients"]), _time(row["median_ns"]), *ratios, verdict])
+        return _as_text(table), _page(_as_text(table))
 
 
 def _times(groups: list[tuple[int, int, int]], offset: int) -> list[tuple[int, int]]:
@@ -160,6 +194,17 @@ def _line(job: str, one: dict[str, Any], side: dict[str, Any]) -> list[str]:
         *(_time(side[name]) for name in _SHARES),
         "" if cached is None else f"{cached:.0%}",
     ]
+
+
+def _as_text(table: list[list[str]]) -> str:
+    widths = [max(len(line[at]) for line in table) for at in range(len(table[0]))]
+    return "\n".join("  ".join(word.ljust(width) for word, width in zip(line, widths)).rstrip() for line in table)
+
+
+def _page(text: str) -> str:
+    from html import escape
+
+    return f"<!doctype html><pre>{escape(text)}</pre>"
 
 
 def _count(number: int, what: str) -> str:

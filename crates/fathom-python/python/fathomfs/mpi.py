@@ -1,9 +1,10 @@
 """One job on many clients of a shared file system, started by MPI; needs mpi4py.
 
     mpirun -n 4 python -m fathomfs.mpi run JOB.fio SHARED_PATH
-    mpirun -n 4 python -m fathomfs.mpi run SHARED_PATH -- ior -a POSIX -F -b 1g -t 1m
+    mpirun -n 4 python -m fathomfs.mpi survey SHARED_PATH
+    mpirun -n 4 python -m fathomfs.mpi run SHARED_PATH -- ior -a POSIX -b 1g -t 1m
 
-Every rank has files of its own. The jobs between two stonewalls begin together, after a barrier.
+Every rank has files of its own, or with IOR's default a part of one. The jobs between two stonewalls begin together, after a barrier.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ from array import array
 from typing import Any, NoReturn
 
 from . import Jobs, _jobs, _native
-from ._ior import Asked, of_words
 from ._native import FathomError, JobError, MeasurementError
-from ._together import Together
+from ._together import Growth, Together
 
 try:
     from mpi4py import MPI
@@ -43,6 +43,18 @@ _END = 1
 _EXCHANGES = 200
 #: Seconds that ranks wait for each other at a failure.
 _PATIENCE = 3
+#: How often a survey asks. The median lies between the smallest and the largest of six with 97 % confidence.
+_ROUNDS = 6
+_NAMES = {"nrfiles": 200, "filesize": 4096, "stonewall": 1, "filename_format": "n.$filenum"}
+#: What a survey asks about.
+_CALLS = {
+    "create": {**_NAMES, "ioengine": "filecreate"},
+    "stat": {**_NAMES, "ioengine": "filestat"},
+    "unlink": {**_NAMES, "ioengine": "filedelete"},
+    "write 4k": {"rw": "write", "bs": "4k", "size": "4m", "filename": "data", "stonewall": 1, "end_fsync": 1},
+    "read 4k": {"rw": "randread", "bs": "4k", "size": "4m", "filename": "data", "stonewall": 1},
+    "write 4k, fsync": {"rw": "randwrite", "bs": "4k", "size": "400k", "filename": "data", "stonewall": 1, "fsync": 1},
+}
 #: How long before the jobs begin the first rank says when, in ns.
 _NOTICE = 20_000_000
 
@@ -52,6 +64,7 @@ def run(
     path: str | os.PathLike[str] = ".",
     *,
     shift: int = 0,
+    one_file: bool = False,
     comm: Any = None,
     max_write: int = 16384 * _MIB,
     max_time: float = 600,
@@ -59,13 +72,14 @@ def run(
 ) -> Together | None:
     """Runs jobs on all ranks of a communicator at the same time, each on scratch files of its own below a directory that all of them
     share. With `shift` jobs that only read take the files of the rank so many further on, whose data are not in the own
-    cache. The budget is that of each rank. Gives the result on the first rank; a failure of one ends all."""
-    ranks = _Ranks(comm or MPI.COMM_WORLD, shift)
+    cache. With `one_file` all ranks use the files of the first one. Text of jobs may differ between ranks. The budget is that of each rank. Gives the result on the first rank; a failure of one ends all."""
+    ranks = _Ranks(comm or MPI.COMM_WORLD, shift, one_file)
     try:
         text = ranks.settle(jobs, path)
         place = os.path.join(ranks.place, f"rank-{ranks.rank}")
         os.mkdir(place)
-        own = json.loads(_native.run((place, max_write, max_time, seed), text, ranks.meet))
+        is_guest = one_file and ranks.rank > 0
+        own = json.loads(_native.run((place, max_write, max_time, seed), text, ranks.meet, is_guest))
         return ranks.together(own)
     except (FathomError, OSError, KeyboardInterrupt) as error:
         ranks.fail(error)
@@ -73,12 +87,41 @@ def run(
         ranks.close()
 
 
+def survey(
+    path: str | os.PathLike[str] = ".",
+    *,
+    comm: Any = None,
+    max_write: int = 1024 * _MIB,
+    max_time: float = 600,
+    seed: int = 1,
+) -> Growth | None:
+    """Finds whether the cost of calls grows with the number of clients: the same calls are made by one rank, by two, by four and so on,
+    and by all, in six rounds. The budget is that of each rank. Gives the result on the first rank."""
+    comm = comm or MPI.COMM_WORLD
+    rank, size = comm.Get_rank(), comm.Get_size()
+    counts = sorted({1, size, *(1 << power for power in range(size.bit_length()) if 1 << power < size)})
+    parts = {count: comm.Split(0 if rank < count else MPI.UNDEFINED, rank) for count in counts}
+    limits = {"max_write": max_write // len(counts) // _ROUNDS, "max_time": max_time / len(counts) / _ROUNDS}
+    rounds = []
+    for _ in range(_ROUNDS):
+        found = {}
+        for count, part in parts.items():
+            if rank < count:
+                found[count] = run(_CALLS, path, comm=part, seed=seed, **limits)
+            # Who waits is to leave the CPU to those that work.
+            request = comm.Ibarrier()
+            while not request.Test():
+                time.sleep(0.01)
+        rounds.append(found)
+    return Growth.of(rounds) if rank == 0 else None
+
+
 class _Ranks:
     """This process among the ranks: where they work, when their groups of jobs began, and why one has ended."""
 
-    def __init__(self, comm: Any, shift: int) -> None:
+    def __init__(self, comm: Any, shift: int, one_file: bool) -> None:
         self.comm, self.control = comm.Dup(), comm.Dup()
-        self.rank, self.size, self.shift = comm.Get_rank(), comm.Get_size(), shift
+        self.rank, self.size, self.shift, self.one_file = comm.Get_rank(), comm.Get_size(), shift, one_file
         self.place, self.lock, self.reason, self.begun = "", -1, "", 0
         #: When each group of jobs began and had synced and closed its files, and how many it has.
         self.groups: list[tuple[int, int, int]] = []
@@ -90,7 +133,7 @@ class _Ranks:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def settle(self, jobs: Jobs, path: str | os.PathLike[str]) -> tuple[str, str | None]:
-        """Has the first rank read the jobs and make a directory for all; gives the jobs."""
+        """Has the first rank read the jobs and make a directory for all; gives the jobs of this rank."""
         said: tuple[Any, ...] = ()
         if self.rank == 0:
             try:
@@ -110,7 +153,8 @@ class _Ranks:
         self.place = said[2]
         if not os.path.isdir(self.place):
             raise MeasurementError(f"{path} is not shared: what rank 0 makes there is not to be seen from {socket.gethostname()}")
-        return said[1]
+        own = _jobs(jobs)
+        return said[1] if own[1] is None else own
 
     def meet(self, what: str, directory: str, jobs: int) -> str | None:
         """Waits for all ranks. `_native.run` calls it from a thread of its own."""
@@ -126,9 +170,10 @@ class _Ranks:
             while time.monotonic_ns() < until:
                 pass
             self.begun = time.monotonic_ns()
-        if what == "laid out" and self.shift:
+        if what == "laid out" and (self.shift or self.one_file):
             names = self.comm.allgather(os.path.relpath(directory, self.place))
-            return os.path.join(self.place, names[(self.rank + self.shift) % self.size])
+            other = 0 if self.one_file else (self.rank + self.shift) % self.size
+            return os.path.join(self.place, names[other]) if other != self.rank else None
         return None
 
     def together(self, own: dict[str, Any]) -> Together | None:
@@ -266,15 +311,47 @@ class _Parser(argparse.ArgumentParser):
 
 def _options(words: list[str], has_jobs: bool) -> argparse.Namespace:
     parser = _Parser("python -m fathomfs.mpi", description="Runs jobs on all ranks of MPI at the same time.")
-    command = parser.add_subparsers(required=True, metavar="run").add_parser("run")
+    commands = parser.add_subparsers(required=True, metavar="run|survey", dest="command")
+    command = commands.add_parser("run", help="run jobs")
     if has_jobs:
         command.add_argument("jobs", metavar="JOB.fio", help="a job file of fio")
-    command.add_argument("path", metavar="SHARED_PATH", nargs="?", default=".", help="a directory that all ranks share")
+    else:
+        command.set_defaults(jobs="")
     command.add_argument("--shift", type=int, default=0, metavar="K", help="read the files of the K-th rank from here")
-    command.add_argument("--max-time", type=float, default=600, metavar="SECONDS")
-    command.add_argument("--max-write", type=int, default=16384, metavar="MIB", help="of each rank")
-    command.add_argument("--json", metavar="FILE", help="write the result there, too")
+    for one in (command, commands.add_parser("survey", help="find whether the cost of calls grows with the clients")):
+        one.add_argument("path", metavar="SHARED_PATH", nargs="?", default=".", help="a directory that all ranks share")
+        one.add_argument("--max-time", type=float, default=600, metavar="SECONDS")
+        one.add_argument("--max-write", type=int, default=16384, metavar="MIB", help="of each rank")
+        one.add_argument("--json", metavar="FILE", help="write the result there, too")
     return parser.parse_args(words)
+
+
+def _rates(results: list[Together], program: str) -> list[tuple[str, list[float]]]:
+    """Of each job in all repetitions, IOR's bytes per second until the files were closed, or mdtest's names per second."""
+    rates: dict[str, list[float]] = {}
+    for job in (job for one in results for job in one.to_dict()["jobs"]):
+        side = job["sides"][0]
+        rate = side["bytes"] / job["until_closed_ns"] * 1e9 if program == "ior" else side["calls_per_second"]
+        rates.setdefault(job["name"], []).append(rate)
+    return list(rates.items())
+
+
+def _asked(options: argparse.Namespace, words: list[str], limits: dict[str, Any]) -> tuple[list[Any], str]:
+    """What the options ask for, on the first rank, and what follows it; `words` are a command line of IOR or mdtest."""
+    if options.command == "survey":
+        found = survey(options.path, **limits)
+        return [found] if found else [], "\n"
+    jobs, repetitions, shift, one_file, program = options.jobs, 1, 0, False, ""
+    if words:
+        comm = MPI.COMM_WORLD
+        jobs, repetitions, shift, one_file, program = _native.benchmark(words, comm.Get_rank(), comm.Get_size())
+    if one_file and options.shift:
+        raise JobError("--shift: with one file for all ranks -C and -Q say whose part is read")
+    shift = options.shift or shift
+    done = [run(jobs, options.path, shift=shift, one_file=one_file, **limits) for _ in range(repetitions)]
+    results = [one for one in done if one]
+    summary = _native.benchmark_summary(program, _rates(results, program)) if program and results else ""
+    return results, "\n" + summary
 
 
 def main(words: list[str]) -> int:
@@ -284,15 +361,9 @@ def main(words: list[str]) -> int:
     try:
         options = _options(words[:at], at == len(words))
         limits = {"max_time": options.max_time, "max_write": options.max_write * _MIB}
-        if at == len(words):
-            asked = Asked(options.jobs)
-        else:
-            asked = of_words(words[at + 1 :], MPI.COMM_WORLD.Get_size())
-        shift = options.shift or asked.shift
-        done = [run(asked.jobs, options.path, shift=shift, **limits) for _ in range(asked.repetitions)]
-        results = [one for one in done if one]
+        results, lines = _asked(options, words[at + 1 :], limits)
         if results:
-            print(results[-1], *([asked.summary(results)] if asked.summary else []), sep="\n")
+            print(results[-1], end=lines)
             if options.json:
                 with open(options.json, "w", encoding="utf-8") as file:
                     file.write(results[-1].to_json() + "\n")

@@ -1,11 +1,13 @@
 //! Other processes that run the same jobs at the same time, on this machine or on others: where all wait for each other.
 
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 
 use fathom_program::job::{Existing, Job};
+use fathom_sys::{Error, file};
 
 use super::Site;
 use crate::fault::Fault;
@@ -33,12 +35,17 @@ impl Meeting {
 }
 
 /// Waits at a meeting, for the files in that directory and a group of so many jobs. At [`Meeting::LaidOut`] it gives the directory
-/// of the process whose files are to be read, where that is not this one.
+/// of the process whose files are to be read, or of a guest's host, where that is not this one.
 type Meet = dyn Fn(Meeting, &Path, usize) -> Result<Option<PathBuf>, Fault> + Send + Sync;
 
 /// How a process waits for the others.
 #[derive(Clone)]
-pub struct Ranks(Arc<Meet>);
+pub struct Ranks {
+    meet: Arc<Meet>,
+    is_guest: bool,
+    /// Where a guest's files are.
+    host: Option<PathBuf>,
+}
 
 impl fmt::Debug for Ranks {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,7 +58,13 @@ impl Ranks {
     pub fn new(
         meet: impl Fn(Meeting, &Path, usize) -> Result<Option<PathBuf>, Fault> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(meet))
+        Self { meet: Arc::new(meet), is_guest: false, host: None }
+    }
+
+    /// The same, which makes no files and uses those of another process for everything.
+    #[must_use]
+    pub fn as_guest(self) -> Self {
+        Self { is_guest: true, ..self }
     }
 }
 
@@ -61,19 +74,44 @@ impl Site {
         self.ranks = ranks;
     }
 
+    /// Whether the files are made by another process.
+    pub(super) fn is_guest(&self) -> bool {
+        self.ranks.as_ref().is_some_and(|ranks| ranks.is_guest)
+    }
+
+    /// Where the files of a guest are.
+    pub(super) fn host(&self) -> Option<&Path> {
+        self.ranks.as_ref()?.host.as_deref()
+    }
+
+    /// A descriptor of a scratch file, here or at the host.
+    pub(super) fn own_descriptor(&self, name: &str) -> Result<OwnedFd, Fault> {
+        match self.host() {
+            Some(host) => {
+                let path = host.join(name);
+                Ok(file::open(&path).map_err(|errno| Error::new("open", &path, errno))?)
+            }
+            None => self.files.descriptor(name),
+        }
+    }
+
     pub(super) fn meet(&self, meeting: Meeting, jobs: &[Job]) -> Result<Option<PathBuf>, Fault> {
-        let meet = |ranks: &Ranks| ranks.0(meeting, self.files.directory(), jobs.len());
+        let meet = |ranks: &Ranks| (ranks.meet)(meeting, self.files.directory(), jobs.len());
         self.ranks.as_ref().map_or(Ok(None), meet)
     }
 
     /// Jobs whose files are there: those that only read take another process's files, where `meet` names its directory.
-    pub(super) fn with_files_of_others(&self, jobs: &[Job]) -> Result<Option<Vec<Job>>, Fault> {
+    pub(super) fn with_files_of_others(&mut self, jobs: &[Job]) -> Result<Option<Vec<Job>>, Fault> {
         if self.ranks.is_some() {
             // A client of a shared file system may keep to itself what it has written.
             let mut own = jobs.iter().filter(|job| job.engine.opens_files() && job.files.existing.is_none());
             own.try_for_each(|job| self.write_out(job))?;
         }
         let Some(directory) = self.meet(Meeting::LaidOut, jobs)? else { return Ok(None) };
+        if let Some(ranks) = self.ranks.as_mut().filter(|ranks| ranks.is_guest) {
+            ranks.host = Some(directory);
+            return Ok(None);
+        }
         let directory = directory.to_string_lossy().into_owned();
         let elsewhere = |job: &Job| {
             let reads = job.engine.transfers() && job.read_percent == 100 && job.order.trim.is_none();

@@ -152,7 +152,9 @@ impl Site {
         for job in jobs.iter().filter(|job| job.engine.has_directories()) {
             self.make_directories(job)?;
         }
-        for job in jobs.iter().filter(|job| job.engine.has_files() && job.files.existing.is_none()) {
+        let is_guest = self.is_guest();
+        let has_own = |job: &&Job| job.engine.has_files() && job.files.existing.is_none() && !is_guest;
+        for job in jobs.iter().filter(has_own) {
             for thread in 0..job.numjobs {
                 for file in job.files_of(thread).map_err(Fault::Unsupported)? {
                     self.lay_out_file(job, &file)?;
@@ -198,7 +200,7 @@ impl Site {
     fn bytes_to_write(&self, job: &Job) -> Result<u64, Fault> {
         let transferred = super::needs::transferred_writes(job).map_err(Fault::Unsupported)?;
         let mut wanted = transferred;
-        let is_filled = job.layout() == Layout::Filled && job.files.existing.is_none();
+        let is_filled = job.layout() == Layout::Filled && job.files.existing.is_none() && !self.is_guest();
         for thread in if is_filled { 0..job.numjobs } else { 0..0 } {
             let files = job.files_of(thread).map_err(Fault::Unsupported)?.into_iter();
             let files: Vec<_> = files.map(|file| ScratchFile::filled(&file.name, file.region.file)).collect();
@@ -239,9 +241,9 @@ impl Site {
     /// What `fsync(2)` gives.
     pub fn write_out(&self, job: &Job) -> Result<(), Fault> {
         for name in names(job) {
-            let path = self.files.path(&name);
+            let path = self.path_of(job, &name);
             if path.exists() {
-                let file = self.files.descriptor(&name)?;
+                let file = self.descriptor_of(job, &name, false)?;
                 file::fsync(&file).map_err(|errno| Error::new("fsync", &path, errno))?;
             }
         }
@@ -436,13 +438,13 @@ impl Site {
     pub(super) fn path_of(&self, job: &Job, name: &str) -> PathBuf {
         match &job.files.existing {
             Some(existing) => Path::new(&existing.directory).join(name),
-            None => self.files.path(name),
+            None => self.host().map_or_else(|| self.files.path(name), |host| host.join(name)),
         }
     }
 
     /// A descriptor of a job's file, for reading alone where it is no scratch file.
     pub(super) fn descriptor_of(&self, job: &Job, name: &str, direct: bool) -> Result<OwnedFd, Fault> {
-        let Some(existing) = &job.files.existing else { return self.files.descriptor(name) };
+        let Some(existing) = &job.files.existing else { return self.own_descriptor(name) };
         let opened = below::open_below(Path::new(&existing.directory), Path::new(name), direct);
         Ok(opened.map_err(|errno| Error::new("open", &self.path_of(job, name), errno))?)
     }

@@ -45,7 +45,7 @@ pub(super) struct Columns {
     duration_ns: Optional<i64>,
     process: Vec<i32>,
     thread: Vec<i32>,
-    kind: Vec<ByteArray>,
+    kind: Vec<CallKind>,
     file: Vec<i32>,
     path: Vec<ByteArray>,
     descriptor: Optional<i32>,
@@ -264,10 +264,34 @@ impl Columns {
         group: &dyn RowGroupReader,
         numbers: &FxHashMap<i32, FileId>,
     ) -> Result<()> {
-        column!(group, 4, ColumnReader::ByteArrayColumnReader, &mut self.kind, None);
+        self.read_kinds(group)?;
         column!(group, 5, ColumnReader::Int32ColumnReader, &mut self.file, None);
         if !self.file.iter().all(|number| numbers.contains_key(number)) {
             column!(group, 6, ColumnReader::ByteArrayColumnReader, &mut self.path, None);
+        }
+        Ok(())
+    }
+
+    /// Words take thirty times the memory of the kinds that they stand for, so only some are held at once.
+    fn read_kinds(&mut self, group: &dyn RowGroupReader) -> Result<()> {
+        let ColumnReader::ByteArrayColumnReader(mut column) = group.get_column_reader(4)? else {
+            return Err(too_few());
+        };
+        let (mut words, mut known) = (Vec::<ByteArray>::new(), Vec::<(ByteArray, CallKind)>::new());
+        while column.read_records(NEAR, None, None, &mut words)?.0 > 0 {
+            for word in words.drain(..) {
+                let kind = match known.iter().find(|(other, _)| *other == word) {
+                    Some((_, kind)) => *kind,
+                    None => {
+                        let kind = CallKind::named(word.data()).ok_or_else(|| {
+                            ParquetError::General("a kind of operation that is not known".to_owned())
+                        })?;
+                        known.push((word, kind));
+                        kind
+                    }
+                };
+                self.kind.push(kind);
+            }
         }
         Ok(())
     }
@@ -295,22 +319,14 @@ impl Columns {
             return Err(UNEVEN);
         }
         let (mut offsets, mut results) = (self.offset.iter(), self.result.iter());
-        let mut kinds: FxHashMap<&[u8], Option<Direction>> = FxHashMap::default();
         places.reserve(rows);
         for row in 0..rows {
             let file = match numbers.entry(self.file[row]) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(new) => *new.insert(files.id(self.path.get(row).ok_or(UNEVEN)?.data())),
             };
-            let direction = match kinds.entry(self.kind[row].data()) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => {
-                    let kind = CallKind::named(new.key()).ok_or("a kind of operation that is not known")?;
-                    *new.insert(kind.direction())
-                }
-            };
             let (offset, result) = (offsets.next().flatten(), results.next().flatten());
-            let Some((direction, offset)) = direction.zip(offset) else { continue };
+            let Some((direction, offset)) = self.kind[row].direction().zip(offset) else { continue };
             // As `Operation::moved_bytes`.
             let bytes = u64::try_from(result.unwrap_or(self.length[row])).unwrap_or(0);
             let offset = u64::try_from(offset).map_err(|_| "a negative offset")?;
@@ -348,26 +364,18 @@ impl Columns {
         let (mut durations, mut descriptors) = (self.duration_ns.iter(), self.descriptor.iter());
         let (mut offsets, mut results, mut renames) =
             (self.offset.iter(), self.result.iter(), self.to.iter());
-        let mut kinds: FxHashMap<&[u8], CallKind> = FxHashMap::default();
         operations.reserve(rows);
         for row in 0..rows {
             let file = match numbers.entry(self.file[row]) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(new) => *new.insert(files.id(self.path.get(row).ok_or(UNEVEN)?.data())),
             };
-            let kind = match kinds.entry(self.kind[row].data()) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => {
-                    let named = CallKind::named(new.key()).ok_or("a kind of operation that is not known")?;
-                    *new.insert(named)
-                }
-            };
             operations.push(Operation {
                 start_ns: self.start_ns[row],
                 duration_ns: durations.next().flatten().map(unsigned).transpose()?,
                 process: self.process[row].cast_unsigned(),
                 thread: self.thread[row].cast_unsigned(),
-                kind,
+                kind: self.kind[row],
                 file,
                 descriptor: descriptors.next().flatten(),
                 offset: offsets.next().flatten().map(unsigned).transpose()?,

@@ -2,10 +2,17 @@
 
 use std::fmt::Write;
 
-use super::{Histogram, Moved, Shown, Window};
+use super::{Histogram, Moved, Point, Shown, Window};
 use crate::operation::Clock;
 
 const WIDTH: usize = 72;
+
+/// Writing to a string can't fail.
+macro_rules! line {
+    ($text:expr, $($format:tt)*) => {
+        let _ = writeln!($text, $($format)*);
+    };
+}
 
 /// All of it as text.
 #[must_use]
@@ -17,16 +24,12 @@ pub fn render(shown: &Shown) -> String {
     timing(&mut text, shown);
     files(&mut text, shown);
     working_set(&mut text, shown);
-    hit_ratios(&mut text, shown);
+    if !shown.hit_ratios.is_empty() {
+        line!(text, "");
+        text += &hit_ratios(&shown.hit_ratios, shown.sampled, shown.hit_ratio_error);
+    }
     picture(&mut text, shown);
     text
-}
-
-/// Writing to a string can't fail.
-macro_rules! line {
-    ($text:expr, $($format:tt)*) => {
-        let _ = writeln!($text, $($format)*);
-    };
 }
 
 fn head(text: &mut String, shown: &Shown) {
@@ -136,29 +139,29 @@ fn working_set(text: &mut String, shown: &Shown) {
     }
 }
 
-fn hit_ratios(text: &mut String, shown: &Shown) {
-    if shown.hit_ratios.is_empty() {
-        return;
-    }
-    let exact = if shown.sampled < 1.0 {
-        let error = 100.0 * shown.hit_ratio_error;
+/// Hit ratios as text, of which the part `sampled` of the blocks gave a standard error of at most `error`.
+#[must_use]
+pub fn hit_ratios(points: &[Point], sampled: f64, error: f64) -> String {
+    let exact = if sampled < 1.0 {
         format!(
-            "from a sample of {:.3} % of the blocks, standard error at most {error:.2} percentage points",
-            100.0 * shown.sampled
+            "from a sample of {:.3} % of the blocks, standard error at most {:.2} percentage points",
+            100.0 * sampled,
+            100.0 * error
         )
     } else {
         "exact".to_owned()
     };
-    line!(text, "\nhits in an LRU cache, by its size ({exact}):");
+    let mut text = format!("hits in an LRU cache, by its size ({exact}):\n");
     let mut next = 0;
-    for (at, point) in shown.hit_ratios.iter().enumerate() {
+    for (at, point) in points.iter().enumerate() {
         // A line per doubling, and the last.
-        if point.cache_bytes >= next || at + 1 == shown.hit_ratios.len() {
+        if point.cache_bytes >= next || at + 1 == points.len() {
             let bar = "#".repeat((40.0 * point.hit_ratio) as usize);
             line!(text, "  {:>10}  {:5.1} %  {bar}", bytes(point.cache_bytes), 100.0 * point.hit_ratio);
             next = point.cache_bytes.saturating_mul(2);
         }
     }
+    text
 }
 
 fn picture(text: &mut String, shown: &Shown) {

@@ -5,16 +5,16 @@ use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use fathom_predict::model::{Model, Runner};
 use fathom_predict::prediction::{self, Predicted, Prediction, Replay, SCHEMA, Settings};
-use fathom_program::job::{self, Job, JobFile, OnFiles, Output, Surroundings};
+use fathom_program::job::{self, Benchmark, Job, JobFile, OnFiles, Output, Program, Surroundings};
 use fathom_program::units::Nanos;
 use fathom_run::fault::plain;
 use fathom_run::instrument::Instrument;
-use fathom_run::load::{self, Disk, Needs, Outcome};
+use fathom_run::load::{self, Disk, Meeting, Needs, Outcome, Ranks};
 use fathom_run::replay::{self, Bounds, How, Replayed};
 use fathom_speed::jobs::{self, Ran, RanJob};
 
@@ -103,13 +103,13 @@ impl Work {
         Self::of(file, name)
     }
 
-    /// Reads a command line of fio, with or without `fio` as its first word; its jobs may read files that are there. Gives what
+    /// Reads a command line of fio, with or without `fio` as its first word, or one of `ior` or `mdtest`; its jobs may read files that are there. Gives what
     /// it says of the output, too.
     ///
     /// # Errors
-    /// A word that fio would refuse, or that is not understood; as [`read_on`](Self::read_on).
+    /// A word that the program would refuse, or that is not understood; as [`read_on`](Self::read_on).
     pub fn command(words: &[String], on_files: Option<&Path>) -> Result<(Self, Output), Error> {
-        let failed = |reason: String| Error::Failed(format!("fio's command line: {reason}"));
+        let failed = |reason: String| Error::Failed(format!("the command line: {reason}"));
         let line = surrounded("", on_files, |around| job::parse_command(words, around))?.map_err(failed)?;
         if line.output.parse_only || line.output.show_command {
             return Err(failed("--parse-only and --showcmd run nothing: leave them out".to_owned()));
@@ -125,7 +125,7 @@ impl Work {
         file.notes.extend(idle.map(|(_, option)| {
             format!("{option} has no effect: the results go to standard output when all jobs have ended")
         }));
-        Ok((Self::of(file, "fio's command line")?, output))
+        Ok((Self::of(file, "the command line")?, output))
     }
 
     /// Jobs that can be run; those that want another random order in each run get a seed.
@@ -246,6 +246,42 @@ impl Session {
             bytes_written,
         };
         Ok(Done { ran, outcomes, disks })
+    }
+
+    /// Runs the jobs of IOR's or mdtest's command line as often as it says, each time on new files. Gives the last run, and
+    /// the lines that the program prints at the end.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_benchmark(&mut self, benchmark: &Benchmark, jobs: &[Job]) -> Result<(Done, String), Error> {
+        let writes = Needs::of(jobs).map_err(Error::Failed)?.writes;
+        self.afford("the jobs", writes.saturating_mul(u64::from(benchmark.repetitions)))?;
+        let marks = Arc::new(Mutex::new(Vec::new()));
+        let mark = Arc::clone(&marks);
+        self.meet_with(Some(Ranks::new(move |meeting, _, _| {
+            mark.lock().unwrap_or_else(PoisonError::into_inner).push((meeting, Instant::now()));
+            Ok(None)
+        })));
+        let mut rates: Vec<(String, Vec<f64>)> = Vec::new();
+        let mut last = self.run(jobs)?;
+        for more in 0..benchmark.repetitions {
+            if more > 0 {
+                last = self.run(jobs)?;
+            }
+            let marks = std::mem::take(&mut *marks.lock().unwrap_or_else(PoisonError::into_inner));
+            let at = |wanted| marks.iter().filter(move |mark| mark.0 == wanted).map(|mark| mark.1);
+            let closed = at(Meeting::Begin).zip(at(Meeting::Ended)).map(|(begun, ended)| ended - begun);
+            rates.resize_with(last.ran.jobs.len(), Default::default);
+            for ((rate, job), closed) in rates.iter_mut().zip(&last.ran.jobs).zip(closed) {
+                rate.0.clone_from(&job.name);
+                let side = job.sides.first();
+                rate.1.push(side.map_or(0.0, |side| match benchmark.program {
+                    Program::Ior => side.bytes as f64 / closed.as_secs_f64(),
+                    Program::Mdtest => job.calls_per_second(side),
+                }));
+            }
+        }
+        Ok((last, benchmark.program.summary(&rates)))
     }
 
     /// Replays a trace on scratch files.

@@ -82,9 +82,11 @@ impl Stack {
     /// The blocks that were accessed last, at most so many, and the windows of these accesses; the oldest first.
     pub(super) fn newest(&self, most: usize) -> Vec<(u64, u8)> {
         let older = self.len().saturating_sub(most);
+        let words = self.line.marked_before_words();
         let mut order = vec![(0, 0); self.len() - older];
         for (&key, &(slot, window)) in &self.last {
-            if let Some(place) = self.line.marked_before(slot).checked_sub(older) {
+            let before = self.line.marked_within(slot) + words[slot as usize / 64];
+            if let Some(place) = before.checked_sub(older) {
                 order[place] = (key, window);
             }
         }
@@ -111,9 +113,9 @@ impl Stack {
 
     /// Moves all marks to the line's beginning, in their order, but the `oldest`, which are forgotten.
     fn compact(&mut self, oldest: usize) {
-        let line = &self.line;
+        let (line, words) = (&self.line, self.line.marked_before_words());
         self.last.retain(|_, (slot, _)| {
-            let before = line.marked_before(*slot);
+            let before = line.marked_within(*slot) + words[*slot as usize / 64];
             *slot = before.saturating_sub(oldest) as u32;
             before >= oldest
         });
@@ -174,11 +176,26 @@ impl Line {
     /// How many marks stand before a slot.
     fn marked_before(&self, slot: u32) -> usize {
         let mut at = slot as usize / 64;
-        let mut before = (self.bits[at] & ((1 << (slot % 64)) - 1)).count_ones();
+        let mut before = self.marked_within(slot);
         while at > 0 {
-            before += self.sums[at];
+            before += self.sums[at] as usize;
             at -= at & at.wrapping_neg();
         }
-        before as usize
+        before
+    }
+
+    /// How many marks stand before a slot in its own word.
+    fn marked_within(&self, slot: u32) -> usize {
+        (self.bits[slot as usize / 64] & ((1 << (slot % 64)) - 1)).count_ones() as usize
+    }
+
+    /// How many marks stand before each word: for many slots that is quicker than the tree.
+    fn marked_before_words(&self) -> Vec<usize> {
+        let count = |before: &mut usize, word: &u64| {
+            let here = *before;
+            *before += word.count_ones() as usize;
+            Some(here)
+        };
+        self.bits.iter().scan(0, count).collect()
     }
 }
