@@ -115,11 +115,13 @@ pub fn waiting(latencies: &[f64], sync: f64, size: f64) -> Waiting {
     let first = from + rise(&latencies[from..from + stretch], mean(&latencies[from..from + stretch]) / 4.0);
     let pace = mean(&latencies[first..(first + stretch).min(latencies.len())]);
     let until: f64 = latencies[..first].iter().sum();
+    // A little wait may come first, and what the device takes just before the point puts it off by no more than a stretch.
+    let before = first.saturating_sub(stretch);
     Waiting::From(Onset {
         written: first as f64 * size,
         owed: latencies[first] / pace * size,
         drained: until / of_device * size,
-        held_up: (until / typical - first as f64).max(0.0) * size,
+        held_up: (latencies[..before].iter().sum::<f64>() / typical - before as f64).max(0.0) * size,
     })
 }
 
