@@ -16,7 +16,7 @@ pub(crate) struct PredictOptions {
     /// 'fathom trace record' or 'fathom trace import' wrote.
     #[arg(value_name = "JOB.fio|TRACE", required_unless_present = "fio", conflicts_with = "fio")]
     job: Option<PathBuf>,
-    /// A command line of fio, IOR or mdtest instead of a job file: fathom predict --on MODEL.json -- fio --name=x --size=1g.
+    /// A command line of fio or IOR instead of a job file: fathom predict --on MODEL.json -- fio --name=x --size=1g.
     #[arg(last = true, value_name = "FIO")]
     fio: Vec<String>,
     #[command(flatten)]
