@@ -71,7 +71,7 @@ fn command_lines_of_ior_and_mdtest_are_run_and_predicted() {
     let ran = ran.out;
     let row = |title: &str| {
         let line =
-            ran.lines().find(|line| line.starts_with(title)).unwrap_or_else(|| panic!("{title}: {ran}"));
+            ran.lines().rfind(|line| line.starts_with(title)).unwrap_or_else(|| panic!("{title}: {ran}"));
         line.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect::<Vec<f64>>()
     };
     for name in ["write", "read"] {
