@@ -102,13 +102,14 @@ pub fn calibrate(model: &mut Model, site: &mut Site, seed: u64) -> Result<Vec<Ac
     let for_checks = site.time_left().map_or(Duration::ZERO, |left| left.mul_f64(CHECKS));
     let turns = turns(seed, trial::rest_of(model), for_checks);
     site.watch().expect((trial::runs(jobs.len(), turns) + OTHER_RUNS + checks.len() * REPEATS) as u64);
-    let by = single_runs::programs()[0];
+    let programs = single_runs::programs();
+    let by = programs[0];
     let cpus = model.parameters[Scalar::Cpus] as u32;
     put_middle(model, Scalar::Crowded, &crowded(cpus, Runner::Fathom, site)?);
-    near_server(model, site)?;
+    near_server(model, by, site)?;
     taken_memory(model);
     let trials = trial::run(&jobs, turns, site)?;
-    let own_work = programs_own_work(site)?;
+    let own_work = programs_own_work(programs, site)?;
     let crowd = if by == Runner::Fathom { Vec::new() } else { crowded(cpus, by, site)? };
     single_runs::run(&mut checks, &[by], REPEATS, seed, site)?;
     // All runs are made, and the time allowed is that of runs.

@@ -17,7 +17,7 @@ use crate::page_cache::FileId;
 use crate::parameters::Scalar;
 
 /// `SYNC_FILE_RANGE_WRITE` and `SYNC_FILE_RANGE_WAIT_AFTER`.
-const WRITES: u32 = 2;
+pub(super) const WRITES: u32 = 2;
 const WAITS: u32 = 4;
 
 /// Draws the write path. Ports: `writes` and `written` in; `requests`, `wakes`, `dirtied`, `returned` and those of the

@@ -45,7 +45,7 @@ const WRITTEN: u64 = 16 << 10;
 
 /// Runs that show what Fathom and fio do themselves for each transfer, the one where it is installed: reads in order of a file that
 /// the CPU's caches hold, one after the other and by submissions.
-pub(super) fn programs_own_work(site: &mut Site) -> Result<Vec<SingleRuns>, Fault> {
+pub(super) fn programs_own_work(programs: &[Runner], site: &mut Site) -> Result<Vec<SingleRuns>, Fault> {
     const ROUNDS: usize = 3;
     // By time, since fio opens its files again for each of several loops.
     let near = "rw=read\nbs=4k\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\n";
@@ -59,7 +59,6 @@ pub(super) fn programs_own_work(site: &mut Site) -> Result<Vec<SingleRuns>, Faul
         "[plain]\n{words}{aio}[null]\n{null}{deep}[null writes]\nioengine=null\nrw=write\nbs={WRITTEN}\nsize=1g\n{mapped}"
     );
     let mut jobs = written_jobs(&text)?;
-    let programs = single_runs::programs();
     single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, site)?;
     single_runs::run(&mut jobs[2..], &programs[..1], ROUNDS, 1, site)?;
     jobs.extend(whole_transfers(programs[0], site)?);
@@ -129,14 +128,13 @@ pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
 
 /// For how long a server works on the CPU of a job's thread, from a run's beginning on, and how much faster it answers meanwhile: by
 /// direct reads, one after the other. Nothing where the first reads of a run take as long as the others.
-pub(super) fn near_server(model: &mut Model, site: &mut Site) -> Result<(), Fault> {
+pub(super) fn near_server(model: &mut Model, by: Runner, site: &mut Site) -> Result<(), Fault> {
     const ROUNDS: usize = 4;
     const MS: [u32; 3] = [30, 200, 800];
     let is_held = LIMITS.iter().any(|limit| model.parameters[*limit] > 0.0);
     if is_held {
         return Ok(());
     }
-    let by = single_runs::programs()[0];
     let words = "bs=4k\ntime_based\n";
     let direct = |ms: u32| {
         format!("[{ms} ms]\n{words}rw=randread\nsize=64m\ndirect=1\nfilename=checks\nruntime={ms}ms\n")

@@ -6,12 +6,10 @@ use crate::file_read::PAGE;
 use crate::io_path::CallKind;
 use crate::io_path::state::State;
 use crate::io_path::work::SystemCall;
+use crate::io_path::write::WRITES;
 use crate::kernel::Kernel;
 use crate::page_cache::FileId;
 use crate::page_set::PageSet;
-
-/// `SYNC_FILE_RANGE_WRITE`.
-const WRITES: u32 = 2;
 
 /// Pages that a fault maps at once, where the page cache holds them. Source: `do_fault_around` of `mm/memory.c`.
 const AROUND: u64 = 16;
