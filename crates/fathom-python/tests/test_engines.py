@@ -1,5 +1,6 @@
 """What works with other packages: executors, MPI, simulators of caches; `tests/python.rs` runs each class where its engine is installed."""
 
+import glob
 import json
 import multiprocessing
 import os
@@ -20,9 +21,9 @@ GRID = {"readahead": ["128K", "1M"], "bs": ["4k", "16k", "64k"], "iodepth": [1, 
 
 
 def kept(folder):
-    """When each cell was written to a folder."""
-    cells = os.path.join(folder, "cells")
-    return {entry.name: os.stat(entry).st_mtime_ns for entry in os.scandir(cells)} if os.path.isdir(cells) else {}
+    """When each cell was written to a folder, and not what a process is writing there."""
+    cells = glob.glob(os.path.join(folder, "cells", "*.json"))
+    return {os.path.basename(cell): os.stat(cell).st_mtime_ns for cell in cells}
 
 
 def whole(draws=3):

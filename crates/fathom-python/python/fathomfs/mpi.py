@@ -222,10 +222,10 @@ class _Ranks:
             except OSError:
                 is_said = True
         if is_lost:
-            # MPI is not to be trusted any more, and mpirun will soon kill what is left.
-            self._remove(all_do=True)
+            # MPI is not to be trusted any more, and mpirun kills what is left a second later, even in the middle of this.
             if not is_said:
                 print(f"fathom: {line}", file=sys.stderr, flush=True)
+            self._remove(all_do=True)
             os._exit(143)
         end = time.monotonic() + _PATIENCE
         for step in (self._remove, lambda: None):
