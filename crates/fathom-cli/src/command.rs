@@ -23,6 +23,7 @@ pub(crate) mod versus;
 pub(crate) mod xor;
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use fathom::load::input;
 use fathom::machine::Fault;
@@ -89,7 +90,7 @@ fn publish(
         Format::Text => result.text(console::colours(false)),
         Format::Json => result.json()? + "\n",
         Format::Csv => comma_separated::of(measurements),
-        Format::FioJson => json(&fio::measured(measurements, jiff::Timestamp::now()))?,
+        Format::FioJson => json(&fio::measured(measurements, SystemTime::now()))?,
         Format::GoogleBenchmark => {
             json(&google_benchmark::of(measurements, &provenance.machine, &provenance.started))?
         }

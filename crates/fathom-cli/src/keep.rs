@@ -1,6 +1,7 @@
 //! Results that are kept in a folder with their page.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use fathom::results::{self, Report};
 use fathom::run_folder::{self, Error};
@@ -74,8 +75,7 @@ fn shelved(
     command: &str,
     write: impl FnOnce(&Path) -> Result<PathBuf, Error>,
 ) -> Result<(PathBuf, PathBuf), String> {
-    let now = jiff::Timestamp::now();
-    run_folder::shelve(&shelf()?, command, now, write).map_err(|error| error.to_string())
+    run_folder::shelve(&shelf()?, command, SystemTime::now(), write).map_err(|error| error.to_string())
 }
 
 /// Where programs keep what outlasts them and is not missed when it is gone

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fathom_stats::{nonlinear, quantile};
-use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 pub use self::known::{as_surveyed, found_by_other_means};
@@ -131,9 +131,7 @@ pub fn calibrate(model: &mut Model, site: &mut Site, seed: u64) -> Result<Vec<Ac
                     trials.iter().chain(others.iter().filter(|one| is_short(&one.job))).cloned().collect();
                 best_of(model, &stage, &with_writes, &ways_to_pass_on());
             }
-            _ => {
-                fit(model, &stage.free(model), trials, nonlinear::STEPS);
-            }
+            _ => fit(model, &stage.free(model), trials),
         }
         accounts.push(account(stage.fits.word(), model, trials));
         watch.advance(1)?;
@@ -311,11 +309,10 @@ fn ways_to_pass_on() -> Vec<Way> {
 
 /// Fits for each of several ways, and keeps the best.
 fn best_of(model: &mut Model, stage: &Stage, trials: &[Trial], ways: &[Way]) {
-    // A few steps tell which ways are worth a whole search.
-    const GLIMPSE: usize = 6;
-    const PROMISING: usize = 4;
+    // A few steps tell which ways are worth more of them: how many of each, and how many ways go on.
+    const ROUNDS: [(usize, usize); 3] = [(3, 6), (5, 2), (nonlinear::STEPS, 1)];
     let free = stage.free(model);
-    let tried = ways.par_iter().map(|(answers, values)| {
+    let attempt = |(answers, values): &Way| {
         let mut one = model.clone();
         one.parameters.choices.answers = answers.unwrap_or(one.parameters.choices.answers);
         let is_free = |scalar| free.iter().any(|(number, _)| *number == Number::Scalar(scalar));
@@ -330,55 +327,84 @@ fn best_of(model: &mut Model, stage: &Stage, trials: &[Trial], ways: &[Way]) {
             let own = values.iter().find(|(scalar, _)| Number::Scalar(*scalar) == number);
             (number, own.map_or(least, |(_, value)| *value))
         });
-        (fit(&mut one, &free.collect::<Vec<_>>(), trials, GLIMPSE), one)
-    });
-    let mut tried: Vec<(f64, Model)> = tried.collect();
-    tried.sort_by(|a, b| a.0.total_cmp(&b.0));
-    tried.truncate(PROMISING);
-    let finished = tried.into_par_iter().map(|(_, mut one)| {
-        let left = fit(&mut one, &free, trials, nonlinear::STEPS);
-        (left, one)
-    });
-    let finished: Vec<(f64, Model)> = finished.collect();
-    if let Some((_, best)) = finished.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)) {
-        *model = best;
+        Fitting::start(one, &free.collect::<Vec<_>>(), trials)
+    };
+    let mut left: Vec<Fitting<'_>> = ways.par_iter().filter_map(attempt).collect();
+    for (steps, stay) in ROUNDS {
+        left.par_iter_mut().for_each(|one| one.go(steps));
+        left.sort_by(|a, b| a.search.left().total_cmp(&b.search.left()));
+        left.truncate(stay);
+    }
+    if let Some(best) = left.pop() {
+        *model = best.end();
     }
 }
 
-/// Fits numbers to the trials in at most so many steps, each from the least value that its search begins at; gives the sum of the
-/// squared errors that are left.
-fn fit(model: &mut Model, free: &[(Number, f64)], trials: &[Trial], steps: usize) -> f64 {
-    let measured: Vec<(&Job, f64, f64)> = trials
-        .iter()
-        .filter_map(|trial| Some((&trial.job, trial.ns_per_transfer()?, weight(trial))))
-        .collect();
-    let start: Vec<f64> =
-        free.iter().map(|&(number, least)| model.parameters.number(number).value.max(least)).collect();
-    let found = nonlinear::fit(steps, &start, |values| {
-        let mut tried = without_noise(model);
-        free.iter().zip(values).for_each(|(&(number, _), value)| assume(&mut tried, number, *value));
-        measured
-            .par_iter()
-            .map(|(job, measured, weight)| (time(job, &tried) / measured).ln() * weight)
-            .collect()
-    });
-    let Some(found) = found else { return f64::INFINITY };
-    // Few jobs: the tails of Student's t reach further.
-    let freedom = (measured.len().saturating_sub(free.len())).max(1) as f64;
-    let reach = 1.96 * (1.0 + 2.0 / freedom);
-    // What the machine itself changed by meanwhile, all parameters alike.
-    let drift = drift(trials) / 2.0;
-    for ((&(number, _), &value), &deviation) in free.iter().zip(&found.values).zip(&found.deviations) {
-        if deviation > UNKNOWN {
-            // The jobs don't tell it from nothing, or from the others.
-            assume(model, number, value);
-            continue;
-        }
-        let deviation = deviation.hypot(drift);
-        let interval = Some([value * (-reach * deviation).exp(), value * (reach * deviation).exp()]);
-        model.parameters.put(number, Parameter { value, interval, origin: Origin::Measured });
+/// Fits numbers to the trials, each from the least value that its search begins at.
+fn fit(model: &mut Model, free: &[(Number, f64)], trials: &[Trial]) {
+    if let Some(mut fitting) = Fitting::start(model.clone(), free, trials) {
+        fitting.go(nonlinear::STEPS);
+        *model = fitting.end();
     }
-    found.residuals.iter().map(|one| one * one).sum()
+}
+
+/// A model whose numbers are being fitted to trials.
+struct Fitting<'a> {
+    model: Model,
+    numbers: Vec<Number>,
+    trials: &'a [Trial],
+    search: nonlinear::Search,
+}
+
+impl<'a> Fitting<'a> {
+    /// None where the trials are fewer than the numbers.
+    fn start(model: Model, free: &[(Number, f64)], trials: &'a [Trial]) -> Option<Self> {
+        let start: Vec<f64> =
+            free.iter().map(|&(number, least)| model.parameters.number(number).value.max(least)).collect();
+        let numbers: Vec<Number> = free.iter().map(|(number, _)| *number).collect();
+        let search = nonlinear::Search::start(&start, &Self::residuals(&model, &numbers, trials))?;
+        Some(Self { model, numbers, trials, search })
+    }
+
+    /// How far a model with such numbers is from what was measured, job by job.
+    fn residuals(model: &Model, numbers: &[Number], trials: &[Trial]) -> impl Fn(&[f64]) -> Vec<f64> + Sync {
+        let still = without_noise(model);
+        move |values| {
+            let mut tried = still.clone();
+            numbers.iter().zip(values).for_each(|(&number, value)| assume(&mut tried, number, *value));
+            let off = |trial: &Trial| {
+                let measured = trial.ns_per_transfer()?;
+                Some((time(&trial.job, &tried) / measured).ln() * weight(trial))
+            };
+            trials.par_iter().filter_map(off).collect()
+        }
+    }
+
+    fn go(&mut self, steps: usize) {
+        self.search.go(steps, &Self::residuals(&self.model, &self.numbers, self.trials));
+    }
+
+    /// The model with what was found.
+    fn end(self) -> Model {
+        let Self { mut model, numbers, trials, search } = self;
+        let found = search.end(&Self::residuals(&model, &numbers, trials));
+        // Few jobs: the tails of Student's t reach further.
+        let freedom = (found.residuals.len().saturating_sub(numbers.len())).max(1) as f64;
+        let reach = 1.96 * (1.0 + 2.0 / freedom);
+        // What the machine itself changed by meanwhile, all parameters alike.
+        let drift = drift(trials) / 2.0;
+        for ((&number, &value), &deviation) in numbers.iter().zip(&found.values).zip(&found.deviations) {
+            if deviation > UNKNOWN {
+                // The jobs don't tell it from nothing, or from the others.
+                assume(&mut model, number, value);
+                continue;
+            }
+            let deviation = deviation.hypot(drift);
+            let interval = Some([value * (-reach * deviation).exp(), value * (reach * deviation).exp()]);
+            model.parameters.put(number, Parameter { value, interval, origin: Origin::Measured });
+        }
+        model
+    }
 }
 
 /// How much a job says, of 1: less where its runs differ among themselves by more than a model may be off.

@@ -116,6 +116,9 @@ pub struct Held {
     /// What that of two halves of the runs differs by, as a share; none of a run alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_noise_floor: Option<f64>,
+    /// How far the predicted 99.9 % latency is off, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p999_error: Option<f64>,
 }
 
 /// What the jobs of one class come to.
@@ -161,12 +164,18 @@ pub struct Class {
     /// Its mean noise floor, where all jobs have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_noise_floor: Option<f64>,
+    /// The medians of the errors' sizes of the 99 % and the 99.9 % latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median_tail_errors: Option<[f64; TAILS.len()]>,
 }
+
+/// The shares of calls that take no longer than the latencies that are held against those of runs.
+const TAILS: [f64; 2] = [0.99, 0.999];
 
 /// What was predicted, by this model and in simpler ways: bytes per second in both directions.
 struct Told {
     rate: Estimate,
-    p99_ns: f64,
+    tails_ns: [f64; TAILS.len()],
     paper: f64,
     plain: f64,
     nearest: Option<f64>,
@@ -181,10 +190,11 @@ struct Foretold {
 }
 
 impl Told {
-    /// Next to what runs came to: the bytes per second of each, and its 99 % latency in ns. None without runs.
-    fn held(&self, name: &str, class: String, runs: Vec<f64>, p99s: &[f64]) -> Option<Held> {
+    /// Next to what runs came to: the bytes per second of each, and its tail latencies in ns. None without runs.
+    fn held(&self, name: &str, class: String, runs: Vec<f64>, tails: &[[f64; TAILS.len()]]) -> Option<Held> {
         let middle = |values: &[f64]| quantile::median(values).filter(|value| *value > 0.0);
-        let (measured, p99_ns) = (middle(&runs)?, middle(p99s)?);
+        let [p99s, p999s] = [0, 1].map(|at| tails.iter().map(|tail| tail[at]).collect::<Vec<_>>());
+        let (measured, p99_ns) = (middle(&runs)?, middle(&p99s)?);
         let off = |rate: f64| rate / measured - 1.0;
         Some(Held {
             name: name.to_owned(),
@@ -199,8 +209,9 @@ impl Told {
             nearest_error: self.nearest.map(off),
             is_covered: self.rate.holds(measured),
             covered_runs: None,
-            p99_error: self.p99_ns / p99_ns - 1.0,
-            p99_noise_floor: floor_of(p99s, p99_ns),
+            p99_error: self.tails_ns[0] / p99_ns - 1.0,
+            p99_noise_floor: floor_of(&p99s, p99_ns),
+            p999_error: middle(&p999s).map(|p999_ns| self.tails_ns[1] / p999_ns - 1.0),
             runs,
             disturbed: 0,
             fio: None,
@@ -350,10 +361,11 @@ fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
     });
     let told = Told {
         rate: rate.ok_or("nothing was predicted")?,
-        p99_ns: model
-            .residuals
-            .get(&prediction::class(job, &model.parameters))
-            .map_or(sum.latency_ns(0.99), |seen| seen.latency(0.99, sum.calls(), sum.latency_ns(0.99)).value),
+        tails_ns: TAILS.map(|share| {
+            let told = sum.latency_ns(share);
+            let seen = model.residuals.get(&prediction::class(job, &model.parameters));
+            seen.map_or(told, |seen| seen.latency(share, sum.calls(), told).value)
+        }),
         paper: baselines::paper(job, model)?,
         plain: baselines::plain(job, model)?,
         nearest: baselines::nearest(job, model),
@@ -363,9 +375,9 @@ fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
 
 fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
     let runs = trial.each(trial::bytes_per_second);
-    let p99s = trial.each(|run| run.latency_ns(0.99));
+    let tails: Vec<_> = trial.runs.iter().map(|run| TAILS.map(|share| run.latency_ns(share))).collect();
     let class = prediction::class(&one.job, &model.parameters);
-    let held = one.told.held(&one.job.name, class, runs, &p99s)?;
+    let held = one.told.held(&one.job.name, class, runs, &tails)?;
     Some(Held { disturbed: trial.disturbed, ..held })
 }
 
@@ -408,6 +420,9 @@ fn of(class: &str, jobs: &[&Held], again: &[Again]) -> Class {
         let sum = jobs.iter().map(|job| figure(job).map(f64::abs)).sum::<Option<f64>>();
         sum.map(|sum| sum / jobs.len().max(1) as f64)
     };
+    let median = |figure: &dyn Fn(&Held) -> Option<f64>| {
+        quantile::median(&jobs.iter().filter_map(|job| figure(job).map(f64::abs)).collect::<Vec<_>>())
+    };
     let sizes: Vec<f64> = jobs.iter().map(|job| job.error.abs()).collect();
     let in_field: Option<Vec<[usize; 2]>> =
         jobs.iter().map(|job| Some([job.runs.len(), job.covered_runs?])).collect();
@@ -438,6 +453,9 @@ fn of(class: &str, jobs: &[&Held], again: &[Again]) -> Class {
         covered: jobs.iter().filter(|job| job.is_covered).count() as u32,
         p99_error: mean(&|job| job.p99_error),
         p99_noise_floor: mean_of_known(&|job| job.p99_noise_floor),
+        median_tail_errors: median(&|job| Some(job.p99_error))
+            .zip(median(&|job| job.p999_error))
+            .map(|(p99, p999)| [p99, p999]),
     }
 }
 
@@ -479,6 +497,7 @@ mod tests {
             covered_runs: None,
             p99_error: 0.0,
             p99_noise_floor: None,
+            p999_error: None,
         }
     }
 

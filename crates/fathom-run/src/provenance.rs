@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use chrono::{SecondsFormat, Utc};
 use fathom_sys::facts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -86,6 +87,11 @@ pub struct DeviceFacts {
     pub read_ahead_bytes: Option<u64>,
 }
 
+/// This moment in UTC, as RFC 3339 writes it.
+pub fn now() -> String {
+    Utc::now().to_rfc3339_opts(SecondsFormat::AutoSi, true)
+}
+
 impl Provenance {
     /// Of what this process measures at `path` from now on.
     ///
@@ -94,7 +100,7 @@ impl Provenance {
     pub fn of(path: &Path, instrument: &Certificate, seed: u64) -> Result<Self, Fault> {
         Ok(Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            started: jiff::Timestamp::now().to_string(),
+            started: now(),
             seed,
             machine: MachineFacts::here(),
             mount: MountFacts::of(path)?,
@@ -122,7 +128,7 @@ impl Provenance {
         let of = |text: &dyn Fn(&MountFacts) -> String| mount.map_or_else(|| "nothing".to_owned(), text);
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            started: jiff::Timestamp::now().to_string(),
+            started: now(),
             seed,
             machine: MachineFacts {
                 virtualisation: "simulated: nothing real was measured".to_owned(),

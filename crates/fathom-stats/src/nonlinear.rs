@@ -47,49 +47,96 @@ const ENOUGH: f64 = 1e-3;
 /// `residuals` gives one residual per observation, all of the same weight, and is asked on all CPUs at once. None where there
 /// are fewer observations than numbers, or a residual is no number at the start.
 pub fn fit(steps: usize, start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64> + Sync) -> Option<Fit> {
-    let mut values: Vec<f64> = start.iter().map(|value| value.max(f64::MIN_POSITIVE)).collect();
-    let mut left = residuals(&values);
-    if left.len() < values.len() || values.is_empty() || left.iter().any(|one| !one.is_finite()) {
-        return None;
-    }
-    let (mut damping, mut grows) = (LEAST_DAMPING, 2.0);
-    let mut slopes = differences(&values, &left, &residuals);
-    // Not learned from the steps.
-    let mut are_taken = true;
-    for _ in 0..steps {
-        if squares(&left) < 1e-24 {
-            break;
+    let mut search = Search::start(start, &residuals)?;
+    search.go(steps, &residuals);
+    Some(search.end(&residuals))
+}
+
+/// A search for the positive numbers that make the sum of the squared residuals least, which goes on for as long as it is worth it.
+/// All that is asked of it is asked about the same residuals.
+#[derive(Debug, Clone)]
+pub struct Search {
+    values: Vec<f64>,
+    left: Vec<f64>,
+    slopes: Vec<Vec<f64>>,
+    /// Whether the slopes are differences, and not learned from the steps.
+    are_taken: bool,
+    damping: f64,
+    /// What the damping grows by where a step leads no further.
+    grows: f64,
+    is_over: bool,
+}
+
+impl Search {
+    /// Begins a search. None where there are fewer observations than numbers, or a residual is no number.
+    pub fn start(start: &[f64], residuals: &(impl Fn(&[f64]) -> Vec<f64> + Sync)) -> Option<Self> {
+        let values: Vec<f64> = start.iter().map(|value| value.max(f64::MIN_POSITIVE)).collect();
+        let left = residuals(&values);
+        if left.len() < values.len() || values.is_empty() || left.iter().any(|one| !one.is_finite()) {
+            return None;
         }
-        let Some(step) = step(&slopes, &left, damping) else { break };
+        let slopes = differences(&values, &left, residuals);
+        let (damping, grows) = (LEAST_DAMPING, 2.0);
+        Some(Self { values, left, slopes, are_taken: true, damping, grows, is_over: false })
+    }
+
+    /// The sum of the squared residuals where the search is now.
+    pub fn left(&self) -> f64 {
+        squares(&self.left)
+    }
+
+    /// Makes at most so many steps more.
+    pub fn go(&mut self, steps: usize, residuals: &(impl Fn(&[f64]) -> Vec<f64> + Sync)) {
+        for _ in 0..steps {
+            if self.is_over {
+                return;
+            }
+            self.is_over = !self.step(residuals);
+        }
+    }
+
+    /// Makes a step; whether another one may lead further.
+    fn step(&mut self, residuals: &(impl Fn(&[f64]) -> Vec<f64> + Sync)) -> bool {
+        if squares(&self.left) < 1e-24 {
+            return false;
+        }
+        let Some(step) = step(&self.slopes, &self.left, self.damping) else { return false };
         let is_whole = step.iter().all(|step| step.abs() <= LONGEST);
         let step: Vec<f64> = step.iter().map(|step| step.clamp(-LONGEST, LONGEST)).collect();
-        let promised = 1.0 - squares(&led_to(&slopes, &step, &left)) / squares(&left);
-        let tried: Vec<f64> = values.iter().zip(&step).map(|(value, step)| value * step.exp()).collect();
+        let promised = 1.0 - squares(&led_to(&self.slopes, &step, &self.left)) / squares(&self.left);
+        let tried: Vec<f64> = self.values.iter().zip(&step).map(|(value, step)| value * step.exp()).collect();
         let there = residuals(&tried);
-        let gained = 1.0 - squares(&there) / squares(&left);
-        let were_taken = are_taken;
+        let gained = 1.0 - squares(&there) / squares(&self.left);
+        let were_taken = self.are_taken;
         if gained > 0.0 {
-            learn(&mut slopes, &step, &left, &there);
-            (values, left, are_taken) = (tried, there, false);
-            (damping, grows) = (LEAST_DAMPING.max(damping / 5.0), 2.0);
+            learn(&mut self.slopes, &step, &self.left, &there);
+            (self.values, self.left, self.are_taken) = (tried, there, false);
+            (self.damping, self.grows) = (LEAST_DAMPING.max(self.damping / 5.0), 2.0);
         } else if were_taken {
-            (damping, grows) = (damping * grows, grows * 2.0);
+            (self.damping, self.grows) = (self.damping * self.grows, self.grows * 2.0);
         }
         if gained >= ENOUGH {
-            continue;
+            return true;
         }
         if were_taken && is_whole && (gained > 0.0 || promised < ENOUGH) {
-            break;
+            return false;
         }
-        if !are_taken {
-            (slopes, are_taken) = (differences(&values, &left, &residuals), true);
+        self.take_slopes(residuals);
+        true
+    }
+
+    fn take_slopes(&mut self, residuals: &(impl Fn(&[f64]) -> Vec<f64> + Sync)) {
+        if !self.are_taken {
+            (self.slopes, self.are_taken) = (differences(&self.values, &self.left, residuals), true);
         }
     }
-    if !are_taken {
-        slopes = differences(&values, &left, &residuals);
+
+    /// What the search has found.
+    pub fn end(mut self, residuals: &(impl Fn(&[f64]) -> Vec<f64> + Sync)) -> Fit {
+        self.take_slopes(residuals);
+        let deviations = deviations(&self.slopes, &self.left);
+        Fit { values: self.values, deviations, residuals: self.left }
     }
-    let deviations = deviations(&slopes, &left);
-    Some(Fit { values, deviations, residuals: left })
 }
 
 /// The slope of each residual (row) along the logarithm of each number (column).
@@ -232,15 +279,17 @@ mod tests {
     }
 
     #[test]
-    fn a_search_goes_on_from_where_a_shorter_one_ended() {
+    fn a_search_in_parts_is_that_in_one() {
         let of = |prices: &[f64], job: f64| prices[0] + prices[1] * job * job;
         let jobs = [1.0, 2.0, 3.0, 4.0, 5.0];
         let residuals =
             |prices: &[f64]| jobs.map(|job| (of(prices, job) / of(&[50.0, 3.0], job)).ln()).to_vec();
-        let glimpse = fit(2, &[1.0, 100.0], residuals).unwrap();
-        let resumed = fit(STEPS, &glimpse.values, residuals).unwrap();
-        assert!(squares(&glimpse.residuals) > 0.1, "{glimpse:?}");
-        assert!(squares(&resumed.residuals) < 1e-6, "{resumed:?}");
+        let mut search = Search::start(&[1.0, 100.0], &residuals).unwrap();
+        search.go(2, &residuals);
+        assert!(search.left() > 0.1, "{search:?}");
+        search.go(STEPS - 2, &residuals);
+        assert!(search.left() < 1e-6, "{search:?}");
+        assert_eq!(search.end(&residuals), fit(STEPS, &[1.0, 100.0], residuals).unwrap());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use fathom::instrument::Instrument;
 use fathom::lab::{self, Case, CaseReport, Examined, Lab, LabReport, Score, Setup};
 use fathom::machine::Fault;
 use fathom::machine::linux::Limits;
-use fathom::provenance::MachineFacts;
+use fathom::provenance::{self, MachineFacts};
 use fathom::session::directory;
 use fathom::survey::Plan;
 
@@ -54,7 +54,7 @@ fn score(options: &LabOptions) -> Result<ExitCode, Failure> {
     let kept: Vec<&Path> = kept.iter().map(PathBuf::as_path).collect();
     let lab = lab::enter(&options.images, &kept).map_err(Failure::Failed)?;
     let json = options.json.open()?;
-    let started = jiff::Timestamp::now().to_string();
+    let started = provenance::now();
     let reports = surveyed(&lab, &cases, &plan, options, &json)?;
     let kinds: Vec<Kind> = plan.evidence.clone();
     let report = LabReport::new(started, MachineFacts::here().kernel, &kinds, reports);

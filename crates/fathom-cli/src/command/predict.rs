@@ -1,7 +1,7 @@
 //! `fathom predict`: the jobs of a fio job file, or a trace, on a model.
 
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use fathom::model::Runner;
 use fathom::prediction::Settings;
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &PredictOptions) -> Result<ExitCode, Failure> {
     console::print(&match (options.format, &work) {
         (PredictFormat::FioJson, Work::Jobs(file)) => {
             let elapsed = outcomes.iter().flatten().map(|one| one.elapsed_ns).max().unwrap_or(0);
-            let (now, elapsed) = (jiff::Timestamp::now(), Duration::from_nanos(elapsed));
+            let (now, elapsed) = (SystemTime::now(), Duration::from_nanos(elapsed));
             let document = fio::document(file, &outcomes, &[], now, elapsed, Detail::Percentiles);
             let mut document = serde_json::to_value(&document)?;
             document["fathom prediction"] = serde_json::to_value(&predicted)?;

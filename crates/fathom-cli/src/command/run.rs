@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use fathom::job::{Benchmark, JobFile, Output};
 use fathom::load::{Needs, log, write_logs};
@@ -154,7 +154,7 @@ fn replay(options: &RunOptions, trace: &Path) -> Result<(), Failure> {
 
 fn shown(wanted: &Wanted, file: &JobFile, done: &Done) -> Result<String, Failure> {
     let as_fio = |detail| {
-        let (now, took) = (jiff::Timestamp::now(), Duration::from_nanos(done.ran.duration_ns));
+        let (now, took) = (SystemTime::now(), Duration::from_nanos(done.ran.duration_ns));
         fio::document(file, &done.outcomes, &done.disks, now, took, detail)
     };
     let one = |format: &JobFormat| {

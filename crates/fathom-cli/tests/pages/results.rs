@@ -286,6 +286,7 @@ fn validated() -> Validation {
             disturbed: 0,
             p99_error: 0.2,
             p99_noise_floor: Some(0.1),
+            p999_error: Some(-0.3),
         }
     };
     let jobs: Vec<Held> =

@@ -5,10 +5,10 @@ use fathom_run::fault::Fault;
 use fathom_run::load::Site;
 use fathom_stats::quantile;
 
-use super::{ByFio, Foretold, Held, Outcomes, Trials, foretell};
+use super::{ByFio, Foretold, Held, Outcomes, TAILS, Trials, foretell};
 use crate::model::{Model, Runner};
 use crate::prediction::{self, SHARES};
-use crate::single_runs::{self, SingleRuns};
+use crate::single_runs::{self, Run, SingleRuns};
 
 /// The jobs that are run where none are given.
 const JOBS: &str = include_str!("field.fio");
@@ -59,8 +59,9 @@ fn hold(one: &Foretold, all: &SingleRuns, model: &Model) -> Option<Held> {
     let rates = |by: Runner| all.by(by).iter().map(|run| run.rate).collect::<Vec<_>>();
     let by = model.parameters.choices.runner;
     let runs = rates(by);
-    let p99 = SHARES.iter().position(|share| *share == 0.99)?;
-    let p99s: Vec<f64> = all.by(by).iter().filter_map(|run| run.latencies_ns[p99]).collect();
+    const P99: usize = SHARES.len() - TAILS.len();
+    let tail = |run: &Run| Some([run.latencies_ns[P99]?, run.latencies_ns[P99 + 1]?]);
+    let tails: Vec<_> = all.by(by).iter().filter_map(tail).collect();
     let medians = [Runner::Fio, Runner::Fathom].map(|by| quantile::median(&rates(by)));
     let fio = medians[0].zip(medians[1]).map(|(bytes_per_second, fathoms_bytes_per_second)| ByFio {
         bytes_per_second,
@@ -69,7 +70,7 @@ fn hold(one: &Foretold, all: &SingleRuns, model: &Model) -> Option<Held> {
     });
     let covered_runs = Some(runs.iter().filter(|&&rate| one.told.rate.holds(rate)).count());
     let class = prediction::class(&one.job, &model.parameters);
-    let held = one.told.held(&one.job.name, class, runs, &p99s)?;
+    let held = one.told.held(&one.job.name, class, runs, &tails)?;
     Some(Held { covered_runs, fio, ..held })
 }
 

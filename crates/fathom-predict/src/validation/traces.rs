@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
 use super::baselines::as_in_paper;
-use super::{Held, Outcomes, Told, Trials};
+use super::{Held, Outcomes, TAILS, Told, Trials};
 use crate::model::{Model, Scalar};
 use crate::prediction::{Estimate, Replay, Settings, device_byte, predict_trace, simulate_trace};
 use crate::trial::{self, Reserve, bytes_per_second};
@@ -26,7 +26,7 @@ struct Traced {
     writes: bool,
     runs: Vec<f64>,
     /// The 99 % latency of each replay.
-    p99s: Vec<f64>,
+    tails: Vec<[f64; TAILS.len()]>,
 }
 
 /// Predicts each trace's replay, replays it several times, and holds the two against each other.
@@ -59,7 +59,8 @@ pub fn validate_traces(
             let replayed = once(&one.plan, how, trials, bounds)?;
             let bytes = replayed.reads.bytes + replayed.writes.bytes;
             one.runs.push(bytes as f64 / replayed.elapsed.as_secs_f64().max(1e-9));
-            one.p99s.extend(replayed.quantile_ns(0.99).map(|ns| ns as f64));
+            let tail = TAILS.map(|share| replayed.quantile_ns(share).map_or(0.0, |ns| ns as f64));
+            one.tails.push(tail);
         }
     }
     outcomes.jobs = foretold.iter().filter_map(hold).collect();
@@ -78,12 +79,12 @@ fn foretell(trace: &Path, plan: Arc<Plan>, how: How, trials: &Trials<'_>) -> Res
     let bytes: u64 = plain.transfers.iter().map(|side| side.bytes).sum();
     let told = Told {
         rate: rate.ok_or("it moves no data")?,
-        p99_ns: plain.latency_ns(0.99),
+        tails_ns: TAILS.map(|share| plain.latency_ns(share)),
         paper: bytes_per_second(&simulate_trace(&replay, &as_in_paper(model)?.parameters, 1)),
         plain: bytes as f64 / plain_ns(&replay, model).max(1.0) * 1e9,
         nearest: None,
     };
-    Ok(Traced { name, told, writes: plan.writes * 100 > bytes, plan, runs: Vec::new(), p99s: Vec::new() })
+    Ok(Traced { name, told, writes: plan.writes * 100 > bytes, plan, runs: Vec::new(), tails: Vec::new() })
 }
 
 /// How long the replay takes on a latency and a bandwidth: the device's for what a file holds when it is read for the
@@ -126,5 +127,5 @@ fn once(plan: &Arc<Plan>, how: How, trials: &Trials<'_>, bounds: &Bounds) -> Res
 
 fn hold(one: &Traced) -> Option<Held> {
     let class = if one.writes { "traces that write" } else { "traces that read" };
-    one.told.held(&one.name, class.to_owned(), one.runs.clone(), &one.p99s)
+    one.told.held(&one.name, class.to_owned(), one.runs.clone(), &one.tails)
 }

@@ -12,8 +12,9 @@ mod number;
 mod steady;
 mod terse;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use chrono::{DateTime, Utc};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -182,7 +183,7 @@ pub fn document(
     file: &JobFile,
     outcomes: &[Vec<Outcome>],
     disks: &[Disk],
-    finished: jiff::Timestamp,
+    finished: SystemTime,
     elapsed: Duration,
     detail: Detail,
 ) -> Document {
@@ -220,7 +221,7 @@ pub fn document(
 /// Measurements as results of jobs that ran one after the other: one each, its samples together. The options are
 /// the measurement's settings. Where calls were not timed one by one, counts and rates alone are told; what moves no bytes stands
 /// among the reads, with none.
-pub fn measured(measurements: &[Measurement], finished: jiff::Timestamp) -> Document {
+pub fn measured(measurements: &[Measurement], finished: SystemTime) -> Document {
     let total_ns: f64 = measurements.iter().flat_map(|one| &one.samples_ns).sum();
     let entry = |(group, one): (usize, &Measurement)| Entry {
         options: Ordered(one.settings.clone().into_iter().collect()),
@@ -242,12 +243,13 @@ impl<'a> Reported<'a> {
 }
 
 impl Document {
-    fn new(finished: jiff::Timestamp, globals: Vec<(String, String)>, jobs: Vec<Entry>) -> Self {
+    fn new(finished: SystemTime, globals: Vec<(String, String)>, jobs: Vec<Entry>) -> Self {
+        let finished = DateTime::<Utc>::from(finished);
         Self {
             version: format!("fathom-{}", env!("CARGO_PKG_VERSION")),
-            timestamp: finished.as_second(),
-            timestamp_ms: finished.as_millisecond(),
-            time: finished.strftime("%a %b %e %H:%M:%S %Y").to_string(),
+            timestamp: finished.timestamp(),
+            timestamp_ms: finished.timestamp_millis(),
+            time: finished.format("%a %b %e %H:%M:%S %Y").to_string(),
             globals: Ordered(globals),
             groups: jobs.last().map_or(0, |last| last.groupid + 1),
             jobs,

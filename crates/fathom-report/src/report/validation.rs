@@ -246,7 +246,7 @@ fn changed(validation: &Validation) -> Option<String> {
     })
 }
 
-pub(super) const CLASSES: [&str; 12] = [
+pub(super) const CLASSES: [&str; 13] = [
     "class",
     "jobs",
     "limit",
@@ -259,6 +259,7 @@ pub(super) const CLASSES: [&str; 12] = [
     "nearest run",
     "covered",
     "p99 error (floor)",
+    "p99, p99.9: median",
 ];
 
 const JOBS: [&str; 10] = [
@@ -334,6 +335,9 @@ pub(super) fn by_class(validation: &Validation) -> Vec<Vec<String>> {
                     None => format!("{} of {}", class.covered, class.jobs),
                 },
                 with_other(class.p99_error, class.p99_noise_floor),
+                class
+                    .median_tail_errors
+                    .map_or_else(|| "-".to_owned(), |errors| errors.map(percent).join(", ")),
             ]
         })
         .collect()

@@ -4,8 +4,9 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use jiff::Timestamp;
+use chrono::{DateTime, Utc};
 
 use super::Error;
 
@@ -24,7 +25,7 @@ const COMMANDS: [&str; 10] =
 pub fn shelve<T>(
     shelf: &Path,
     command: &str,
-    now: Timestamp,
+    now: SystemTime,
     fill: impl FnOnce(&Path) -> Result<T, Error>,
 ) -> Result<(PathBuf, T), Error> {
     let folder = new_folder(shelf, command, now)?;
@@ -39,11 +40,11 @@ pub fn shelve<T>(
 }
 
 /// Others need not see what somebody's files are called.
-fn new_folder(shelf: &Path, command: &str, now: Timestamp) -> Result<PathBuf, Error> {
+fn new_folder(shelf: &Path, command: &str, now: SystemTime) -> Result<PathBuf, Error> {
     let mut private = DirBuilder::new();
     private.mode(0o700);
     private.recursive(true).create(shelf).map_err(|error| Error::file("make", shelf, &error))?;
-    let name = format!("{command}-{}", now.strftime("%Y%m%d-%H%M%S"));
+    let name = format!("{command}-{}", DateTime::<Utc>::from(now).format("%Y%m%d-%H%M%S"));
     let mut folder = shelf.join(&name);
     for number in 2.. {
         match private.recursive(false).create(&folder) {
@@ -84,6 +85,8 @@ fn moment(name: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     struct Place(PathBuf);
@@ -108,8 +111,8 @@ mod tests {
         names
     }
 
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(1_700_000_000 + second).unwrap()
+    fn at(second: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + second)
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::SystemTime;
 
 use fathom::provenance::MachineFacts;
 use fathom::report::{comma_separated, fio, google_benchmark, hyperfine};
@@ -109,7 +110,7 @@ fn fio_writes_the_same_keys() {
     let mut histogram = fathom::load::Histogram::default();
     (0..1200).for_each(|ticks| histogram.record(1000 + ticks));
     known[0].latencies = Some(Latencies { histogram, ns_per_tick: 0.5 });
-    let ours = serde_json::to_value(fio::measured(&known, jiff::Timestamp::UNIX_EPOCH)).unwrap();
+    let ours = serde_json::to_value(fio::measured(&known, SystemTime::UNIX_EPOCH)).unwrap();
     let [read, seek] = [&ours["jobs"][0]["read"], &ours["jobs"][1]["read"]];
     assert_eq!((&read["total_ios"], &read["io_bytes"]), (&1200.into(), &(12 * 409_600).into()));
     // 12 samples of 100 calls each, of 603.3 ns on average.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use fathom::load::{Limits, Needs, Site, run_all};
 use fathom::report::fio::{Detail, document};
@@ -233,7 +233,7 @@ pub(crate) fn tried(text: &str, detail: Detail) -> Result<Value, String> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let mut site = Site::at(&std::env::temp_dir(), space, instrument(), limits, interrupt).unwrap();
     let outcomes = run_all(&file.jobs, &mut site).map_err(|fault| fault.to_string())?;
-    let now = jiff::Timestamp::now();
+    let now = SystemTime::now();
     Ok(serde_json::to_value(document(&file, &outcomes, &[], now, Duration::from_secs(1), detail)).unwrap())
 }
 
