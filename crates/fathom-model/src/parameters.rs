@@ -33,7 +33,7 @@ pub use self::choices::{
 };
 pub use self::listed::page;
 pub use self::table::{Curve, Scalar};
-pub use self::typed::{ALIASES, Named, named};
+pub use self::typed::{ALIASES, Named, named, names};
 
 /// Every parameter of a model.
 #[derive(Clone, Debug, PartialEq)]

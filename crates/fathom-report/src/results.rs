@@ -293,7 +293,7 @@ pub fn of_json(kind: &str, json: &str, model: Option<Model>) -> Result<Box<dyn R
         "run" => Box::new(typed::<Ran>(json)?),
         "trace-show" => Box::new(typed::<NamedTrace>(json)?),
         "survey" => Box::new(Again { survey: typed(json)?, recordings: Vec::new() }),
-        other => return Err(format!("'{other}' is no kind of result that is read alone")),
+        other => return Err(format!("'{other}' is no kind of result that can be shown by itself")),
     })
 }
 

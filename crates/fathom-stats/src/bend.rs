@@ -166,7 +166,7 @@ fn check(law: &Law, all: &[Observed]) -> Result<(), String> {
     let worst = all.iter().enumerate().map(excess).max_by(|a, b| a.1.total_cmp(&b.1));
     match worst {
         Some((deviation, beyond)) if beyond > 0.0 => Err(format!(
-            "the times stand {:.0} % off any law of a fixed cost and a cost per byte",
+            "the times are {:.0} % off any sum of a fixed cost and a cost per byte",
             deviation.exp_m1() * 100.0
         )),
         _ => Ok(()),

@@ -30,7 +30,7 @@ pub enum Reason {
     #[strum(to_string = "every position is a hit: probe further")]
     NoStall,
     /// Hits and stalls are mixed, or too few positions stall to be told from noise.
-    #[strum(to_string = "hits and stalls do not part cleanly")]
+    #[strum(to_string = "hits and stalls cannot be separated clearly")]
     NoCleanStep,
 }
 

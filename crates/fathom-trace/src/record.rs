@@ -138,9 +138,11 @@ fn strace(log: &Log, calls: &str) -> Command {
 /// Runs strace to its end; gives what it ended with, which is what the traced command ended with.
 fn wait(mut strace: Command, out: &Path) -> Result<ExitStatus> {
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            Error::new("record", out, "strace is not installed, which tells paths; install it")
-        }
+        io::ErrorKind::NotFound => Error::new(
+            "record",
+            out,
+            "strace is not installed, and the names of files come from it: install it",
+        ),
         _ => Error::new("record", out, format!("strace does not start: {error}")),
     };
     strace.spawn().map_err(failed)?.wait().map_err(failed)

@@ -11,10 +11,10 @@ Settings of --plan. BYTES and N are whole numbers; TIME is a number with a unit,
     block=BYTES        size of a block, a power of two (4096)
     size=BYTES         size of the file system (1 GiB)
     call=TIME          what each call takes
-    rtt=TIME           what each request takes besides, also one that looks a name up or closes a file
-    page=TIME          what reading takes besides, per page of 4 KiB
-    new_block=TIME     what writing takes besides, per block that is new
-    flush=TIME         what closing a file takes besides
+    rtt=TIME           added to each request to the server, those that look names up and close files included
+    page=TIME          added to a read for each page of 4 KiB
+    new_block=TIME     added to a write for each new block
+    flush=TIME         added to the close of a file
     attr=TIME          how long the kernel may keep attributes (3600s)
     entry=TIME         how long it may keep what a name stands for (3600s)
     negative=TIME      how long it may keep that a name does not exist (0)

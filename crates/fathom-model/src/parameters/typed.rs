@@ -2,7 +2,7 @@
 
 use fathom_program::job::distance;
 
-use super::{CHOICES, ChoiceRow, Curve, Number, Origin, Parameter, Parameters, Unit};
+use super::{CHOICES, ChoiceRow, Curve, Number, Origin, Parameter, Parameters, Scalar, Unit};
 
 /// Other names that people know parameters by.
 pub const ALIASES: &[(&str, &str)] = &[
@@ -39,6 +39,13 @@ pub fn named(name: &str) -> Result<Named, String> {
     let alias = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
     let found = all().find(|(name, _)| name == alias);
     found.map(|(_, named)| named).ok_or_else(|| format!("there is no parameter '{name}'{}", hint(name)))
+}
+
+/// The names that there are: of choices, scalars and curves.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let scalars = Scalar::ALL.iter().map(|scalar| scalar.row().name);
+    let curves = Curve::ALL.iter().map(|curve| curve.row().name);
+    CHOICES.iter().map(|choice| choice.name).chain(scalars).chain(curves)
 }
 
 fn all() -> impl Iterator<Item = (String, Named)> {

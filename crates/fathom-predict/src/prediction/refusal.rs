@@ -158,7 +158,7 @@ fn refusal(job: &Job) -> Option<String> {
         Some((Trim::BeforeWrite, _)) if job.engine == Engine::Null => {}
         Some(_) => {
             return because(
-                "rw=trim of a file: fio trims devices alone, so that nothing tells what it would take",
+                "rw=trim of a file: fio trims devices only, so there is nothing to compare a prediction with",
             );
         }
         None => {}

@@ -157,6 +157,6 @@ fn limit_in_force(site: &mut Site) -> Result<u64, Fault> {
         }
         _ => None,
     });
-    let unseen = || Fault::Unsupported(format!("the tracepoint {STATE} does not tell the limit in force"));
+    let unseen = || Fault::Unsupported(format!("the tracepoint {STATE} does not show the limit in force"));
     Ok(limit.ok_or_else(unseen)? * facts::page_size())
 }

@@ -20,7 +20,7 @@ pub fn explanation(explanation: &Explanation, colours: Colours) -> String {
     }
     if let Some(model) = &explanation.alike {
         text += &wrap(&format!(
-            "\nWhat surveys do not measure, such as the prices of calls on a mount, is that of the model '{model}' on both, so that no difference in it shows here: 'fathom calibrate' measures it."
+            "\nWhat surveys do not measure, such as the time of each call on a mount, comes from the model '{model}' for both, so differences in it do not show here: 'fathom calibrate' measures it."
         ));
     }
     text + "Both are predicted; nothing was run.\n"

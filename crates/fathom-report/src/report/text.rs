@@ -30,11 +30,11 @@ pub fn survey(survey: &Survey, colours: Colours) -> String {
     let mut text = preamble(survey);
     let lines: Vec<Vec<String>> = survey.findings.iter().map(|finding| row(finding, colours)).collect();
     text.push_str(&rows(&["parameter", "value", "interval", "verdict", "evidence"], &lines));
-    let remarks: Vec<String> = survey.findings.iter().filter_map(remark).collect();
+    let remarks = remarks(&survey.findings);
     if !remarks.is_empty() {
         text.push('\n');
-        for remark in remarks {
-            text.push_str(&wrap(&remark));
+        for (parameters, remark) in remarks {
+            text.push_str(&wrap(&format!("{}: {remark}", parameters.join(", "))));
         }
     }
     let (left, effects): (Vec<&str>, Vec<&str>) =
@@ -152,11 +152,23 @@ fn brief(piece: &Evidence, finding: &Finding) -> String {
     }
 }
 
+/// What needs words, once for all parameters of which the same is to be said.
+fn remarks(findings: &[Finding]) -> Vec<(Vec<&str>, String)> {
+    let mut remarks: Vec<(Vec<&str>, String)> = Vec::new();
+    for finding in findings {
+        let Some(said) = remark(finding) else { continue };
+        match remarks.iter_mut().find(|(_, known)| *known == said) {
+            Some((parameters, _)) => parameters.push(&finding.parameter),
+            None => remarks.push((vec![&finding.parameter], said)),
+        }
+    }
+    remarks
+}
+
 /// Where evidence disagrees or there is no answer, why.
 fn remark(finding: &Finding) -> Option<String> {
-    let name = &finding.parameter;
     match (finding.status, finding.agreement) {
-        (Status::Measured, Agreement::Disagree) => Some(format!("{name}: {}", finding.explanation)),
+        (Status::Measured, Agreement::Disagree) => Some(finding.explanation.clone()),
         (Status::Measured, _) => {
             let unanswered = finding
                 .evidence
@@ -164,11 +176,11 @@ fn remark(finding: &Finding) -> Option<String> {
                 .filter(|piece| !is_spare(piece, finding))
                 .find(|piece| matches!(piece.status, Status::Inconclusive | Status::Refused))?;
             let why = unanswered.caveats.first()?;
-            Some(format!("{name}: {} gave no answer: {why}.", unanswered.kind))
+            Some(format!("{} gave no answer: {why}.", unanswered.kind))
         }
         (_, _) => {
             let why = finding.caveats.first().map(|why| format!(" ({why})")).unwrap_or_default();
-            Some(format!("{name}: {}{why}", finding.explanation))
+            Some(format!("{}{why}", finding.explanation))
         }
     }
 }

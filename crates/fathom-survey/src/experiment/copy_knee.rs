@@ -162,7 +162,7 @@ fn bracket(knee: &Knee) -> String {
 /// Which law the other looks speak for.
 fn told(misses: &Misses) -> String {
     format!(
-        "{} fits better: looks that it was not fitted to a straight line misses by {:.1} %, paper E's law by {:.1} %, a ramp by {:.1} %",
+        "{} fits better: on readings that were not used for the fit a straight line is off by {:.1} %, paper E's law by {:.1} %, a ramp by {:.1} %",
         if misses.paper_e <= misses.ramp { "paper E's law" } else { "the ramp" },
         100.0 * misses.line,
         100.0 * misses.paper_e,
