@@ -1,4 +1,5 @@
-//! Column chunks that take no search: of words that have numbers already, and of one value or none all the way.
+//! Column chunks that take no search: of words that have numbers already, and of one value or none all the way. And kinds of
+//! operations that are read as numbers.
 //!
 //! The library's own dictionary hashes every value and compares it, which takes longer than reading the line that it
 //! came from. A chunk is what the Parquet format says: a page with the dictionary, and one with the levels and places
@@ -6,12 +7,14 @@
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
-use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::page::{CompressedPage, Page, PageMetadata, PageReader, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
+
+use crate::operation::CallKind;
 
 /// A chunk and what the file's table of contents says of it.
 pub(super) type Chunk = (Bytes, ColumnCloseResult);
@@ -60,6 +63,55 @@ impl Words {
             if count == 1 { one(self.places.len()) } else { packed(&self.places, (count - 1).ilog2() + 1) };
         let dictionary = Some((self.dictionary.clone(), count));
         chunk(column, self.places.len(), dictionary, &places)
+    }
+}
+
+pub(super) const UNKNOWN_KIND: &str = "a kind of operation that is not known";
+
+/// The pages of the column of kinds as pages of their numbers: the library copies a number for each row quicker than a word.
+pub(super) struct NumberedKinds(pub(super) Box<dyn PageReader>);
+
+/// The numbers of kinds whose names stand one after the other, each with its length before it (`PLAIN`).
+fn numbers(mut names: &[u8]) -> Result<Bytes> {
+    let mut numbers = Vec::new();
+    while let Some((length, rest)) = names.split_first_chunk() {
+        let name = rest.split_at_checked(u32::from_le_bytes(*length) as usize);
+        let kind = name.and_then(|(name, rest)| Some((CallKind::named(name)? as i32, rest)));
+        let (number, rest) = kind.ok_or_else(|| ParquetError::General(UNKNOWN_KIND.to_owned()))?;
+        numbers.extend(number.to_le_bytes());
+        names = rest;
+    }
+    Ok(numbers.into())
+}
+
+impl PageReader for NumberedKinds {
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        let mut page = self.0.get_next_page()?;
+        if let Some(
+            Page::DictionaryPage { buf, .. }
+            | Page::DataPage { buf, encoding: Encoding::PLAIN, .. }
+            | Page::DataPageV2 { buf, encoding: Encoding::PLAIN, .. },
+        ) = &mut page
+        {
+            *buf = numbers(buf)?;
+        }
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        self.0.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<()> {
+        self.0.skip_next_page()
+    }
+}
+
+impl Iterator for NumberedKinds {
+    type Item = Result<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use parquet::column::reader::ColumnReader;
+use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::RowGroupReader;
@@ -10,7 +10,7 @@ use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
 use rustc_hash::FxHashMap;
 
-use super::chunk::{Words, constant};
+use super::chunk::{NumberedKinds, UNKNOWN_KIND, Words, constant};
 use crate::operation::{CallKind, Direction, FileId, Files, Operation};
 
 /// A column whose values may be missing: those that are there, and which these are.
@@ -45,7 +45,8 @@ pub(super) struct Columns {
     duration_ns: Optional<i64>,
     process: Vec<i32>,
     thread: Vec<i32>,
-    kind: Vec<CallKind>,
+    /// Places in [`CallKind::ALL`].
+    kind: Vec<i32>,
     file: Vec<i32>,
     path: Vec<ByteArray>,
     descriptor: Optional<i32>,
@@ -69,6 +70,8 @@ pub(crate) struct Place {
     pub(crate) bytes: u64,
 }
 
+type Taken = std::result::Result<(), &'static str>;
+
 /// Rows that the CPU's nearest cache holds, so that a column after the other can be taken from them.
 const NEAR: usize = 256;
 
@@ -79,11 +82,16 @@ fn i64_of(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
+fn unsigned(value: i64) -> std::result::Result<u64, &'static str> {
+    u64::try_from(value).map_err(|_| "a negative size, offset or duration")
+}
+
 /// Reads one column of a group.
 macro_rules! column {
-    ($group:expr, $at:expr, $reader:path, $values:expr, $present:expr) => {{
+    ($group:expr, $at:literal, $($rest:tt)*) => { column!($group, $group.get_column_reader($at)?, $($rest)*) };
+    ($group:expr, $column:expr, $reader:path, $values:expr, $present:expr) => {{
         let rows = usize::try_from($group.metadata().num_rows()).unwrap_or(0);
-        let $reader(mut column) = $group.get_column_reader($at)? else { return Err(too_few()) };
+        let $reader(mut column) = $column else { return Err(too_few()) };
         while column.read_records(rows, $present, None, $values)?.0 > 0 {}
     }};
 }
@@ -272,27 +280,12 @@ impl Columns {
         Ok(())
     }
 
-    /// Words take thirty times the memory of the kinds that they stand for, so only some are held at once.
+    /// Reads the kinds by number.
     fn read_kinds(&mut self, group: &dyn RowGroupReader) -> Result<()> {
-        let ColumnReader::ByteArrayColumnReader(mut column) = group.get_column_reader(4)? else {
-            return Err(too_few());
-        };
-        let (mut words, mut known) = (Vec::<ByteArray>::new(), Vec::<(ByteArray, CallKind)>::new());
-        while column.read_records(NEAR, None, None, &mut words)?.0 > 0 {
-            for word in words.drain(..) {
-                let kind = match known.iter().find(|(other, _)| *other == word) {
-                    Some((_, kind)) => *kind,
-                    None => {
-                        let kind = CallKind::named(word.data()).ok_or_else(|| {
-                            ParquetError::General("a kind of operation that is not known".to_owned())
-                        })?;
-                        known.push((word, kind));
-                        kind
-                    }
-                };
-                self.kind.push(kind);
-            }
-        }
+        let pages = Box::new(NumberedKinds(group.get_column_page_reader(4)?));
+        // As the column of files, numbers that are all there.
+        let column = get_column_reader(group.metadata().column(5).column_descr_ptr(), pages);
+        column!(group, column, ColumnReader::Int32ColumnReader, &mut self.kind, None);
         Ok(())
     }
 
@@ -311,28 +304,13 @@ impl Columns {
         places: &mut Vec<Place>,
         files: &mut Files,
         numbers: &mut FxHashMap<i32, FileId>,
-    ) -> std::result::Result<(), &'static str> {
-        let rows = self.file.len();
-        let lengths =
-            [self.kind.len(), self.offset.present.len(), self.length.len(), self.result.present.len()];
-        if lengths.iter().any(|&length| length != rows) || ![0, rows].contains(&self.path.len()) {
-            return Err(UNEVEN);
-        }
-        let (mut offsets, mut results) = (self.offset.iter(), self.result.iter());
-        places.reserve(rows);
-        for row in 0..rows {
-            let file = match numbers.entry(self.file[row]) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => *new.insert(files.id(self.path.get(row).ok_or(UNEVEN)?.data())),
-            };
-            let (offset, result) = (offsets.next().flatten(), results.next().flatten());
-            let Some((direction, offset)) = self.kind[row].direction().zip(offset) else { continue };
-            // As `Operation::moved_bytes`.
-            let bytes = u64::try_from(result.unwrap_or(self.length[row])).unwrap_or(0);
-            let offset = u64::try_from(offset).map_err(|_| "a negative offset")?;
-            places.push(Place { file, direction, offset, bytes });
-        }
-        Ok(())
+    ) -> Taken {
+        self.take_rows(self.file.len(), files, numbers, |_, one, _| {
+            if let Some((direction, offset)) = one.kind.direction().zip(one.offset) {
+                places.push(Place { file: one.file, direction, offset, bytes: one.moved_bytes() });
+            }
+            Ok(())
+        })
     }
 
     /// The rows that were read as operations.
@@ -341,49 +319,64 @@ impl Columns {
         operations: &mut Vec<Operation>,
         files: &mut Files,
         numbers: &mut FxHashMap<i32, FileId>,
-    ) -> std::result::Result<(), &'static str> {
+    ) -> Taken {
         let rows = self.rows();
+        let (durations, descriptors) = (&self.duration_ns, &self.descriptor);
         let lengths = [
-            self.duration_ns.present.len(),
+            durations.present.len(),
             self.process.len(),
             self.thread.len(),
-            self.kind.len(),
-            self.file.len(),
-            self.descriptor.present.len(),
-            self.offset.present.len(),
-            self.length.len(),
-            self.result.present.len(),
+            descriptors.present.len(),
             self.flags.len(),
         ];
-        let may_lack = [self.path.len(), self.to.present.len()];
-        if lengths.iter().any(|&length| length != rows) || !may_lack.iter().all(|len| [0, rows].contains(len))
-        {
+        if lengths.iter().any(|&length| length != rows) || ![0, rows].contains(&self.to.present.len()) {
             return Err(UNEVEN);
         }
-        let unsigned = |value: i64| u64::try_from(value).map_err(|_| "a negative size, offset or duration");
-        let (mut durations, mut descriptors) = (self.duration_ns.iter(), self.descriptor.iter());
-        let (mut offsets, mut results, mut renames) =
-            (self.offset.iter(), self.result.iter(), self.to.iter());
-        operations.reserve(rows);
-        for row in 0..rows {
-            let file = match numbers.entry(self.file[row]) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => *new.insert(files.id(self.path.get(row).ok_or(UNEVEN)?.data())),
-            };
+        let (mut durations, mut descriptors) = (durations.iter(), descriptors.iter());
+        let mut renames = self.to.iter();
+        self.take_rows(rows, files, numbers, |row, one, files| {
             operations.push(Operation {
                 start_ns: self.start_ns[row],
                 duration_ns: durations.next().flatten().map(unsigned).transpose()?,
                 process: self.process[row].cast_unsigned(),
                 thread: self.thread[row].cast_unsigned(),
-                kind: self.kind[row],
-                file,
                 descriptor: descriptors.next().flatten(),
+                flags: self.flags[row].cast_unsigned(),
+                to: renames.next().flatten().map(|path| files.id(path.data())),
+                ..one
+            });
+            Ok(())
+        })
+    }
+
+    /// Gives `take` each row, as an operation whose kind, file, offset, length and result were read.
+    fn take_rows(
+        &self,
+        rows: usize,
+        files: &mut Files,
+        numbers: &mut FxHashMap<i32, FileId>,
+        mut take: impl FnMut(usize, Operation, &mut Files) -> Taken,
+    ) -> Taken {
+        let (offset, result) = (&self.offset, &self.result);
+        let lengths =
+            [self.kind.len(), self.file.len(), offset.present.len(), self.length.len(), result.present.len()];
+        if lengths.iter().any(|&length| length != rows) || ![0, rows].contains(&self.path.len()) {
+            return Err(UNEVEN);
+        }
+        let (mut offsets, mut results) = (offset.iter(), result.iter());
+        for row in 0..rows {
+            let file = match numbers.entry(self.file[row]) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => *new.insert(files.id(self.path.get(row).ok_or(UNEVEN)?.data())),
+            };
+            let kind = CallKind::ALL.get(self.kind[row] as usize).ok_or(UNKNOWN_KIND)?;
+            let one = Operation {
                 offset: offsets.next().flatten().map(unsigned).transpose()?,
                 length: unsigned(self.length[row])?,
                 result: results.next().flatten(),
-                flags: self.flags[row].cast_unsigned(),
-                to: renames.next().flatten().map(|path| files.id(path.data())),
-            });
+                ..Operation::new(*kind, file, 0)
+            };
+            take(row, one, files)?;
         }
         Ok(())
     }

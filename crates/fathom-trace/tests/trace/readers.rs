@@ -1,9 +1,10 @@
 //! Our format, read by those that it is made for.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Scratch, import, skip};
-use fathom_trace::format::create;
+use fathom_trace::format::{Reader, create};
 use fathom_trace::import::Format;
 
 /// Each prints: rows, the sum of lengths, the rows that have no duration, the paths in order, the columns' names.
@@ -74,5 +75,26 @@ fn pandas_polars_duckdb_and_arrow_read_what_is_written() {
             continue;
         }
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected, "{library}: {complaint}");
+    }
+    let read = |path: &Path| {
+        let (operations, files) = Reader::open(path).and_then(Reader::read_all).unwrap();
+        let named =
+            |one: fathom_trace::Operation| (files.path(one.file).to_vec(), one.kind, one.offset, one.length);
+        operations.into_iter().map(named).collect::<Vec<_>>()
+    };
+    // Words in place of numbers with a dictionary, in both kinds of pages, as other programs write.
+    let script = "import sys, pyarrow.parquet as p\nhere, there, version = sys.argv[1:]\n\
+                  p.write_table(p.read_table(here), there, use_dictionary=False, data_page_version=version)";
+    for version in ["1.0", "2.0"] {
+        let again = scratch.0.join(version);
+        let output =
+            Command::new(&python).args(["-c", script]).arg(&path).arg(&again).arg(version).output().unwrap();
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        if complaint.contains("ModuleNotFoundError") {
+            skip("traces written by pyarrow", "it is not installed");
+            return;
+        }
+        assert!(output.status.success(), "{complaint}");
+        assert!(read(&again) == read(&path), "pages of version {version}");
     }
 }
