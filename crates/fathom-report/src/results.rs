@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fathom_trace::show::{self, Shown};
+use fathom_trace::show::{self, HitRatios, Shown};
 use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ pub struct Kind {
 type Read = fn(&Path, &'static str) -> Result<Box<dyn Report>, Error>;
 
 /// Every kind of result, in the order in which help names them.
-pub const KINDS: [Kind; 21] = [
+pub const KINDS: [Kind; 22] = [
     Kind::new("survey", Some(schema::<Survey>)).kept("survey", read_survey),
     Kind::new("lab", Some(schema::<LabReport>)),
     Kind::new("xor", Some(schema::<Xor>)).kept("xor", read::<Xor>),
@@ -101,6 +101,7 @@ pub const KINDS: [Kind; 21] = [
     Kind::new("validation", Some(schema::<Validation>)).kept("validation", read_with_model::<Validation>),
     Kind::new("explanation", Some(schema::<Explanation>)),
     Kind::new("trace-show", Some(schema::<Shown>)).kept("trace", read::<NamedTrace>),
+    Kind::new("trace-hit-ratios", Some(schema::<HitRatios>)),
     // Told by its stages, because other results keep their model as well.
     Kind::new("calibration", None).kept("stages", read_with_model::<Vec<Account>>),
     Kind::new("replay", None).kept("replay", read::<Replayed>),

@@ -114,6 +114,7 @@ fn a_replay_of_a_database_that_is_recorded_gives_the_same_operations() {
     let whole: serde_json::Value = serde_json::from_str(&json).unwrap();
     let alone = place.done(&["trace", "show", "one", "--hit-ratios", "--json", "-"]);
     let alone: serde_json::Value = serde_json::from_str(&alone).unwrap();
+    published::check("trace-hit-ratios", &alone);
     assert_eq!((&alone["points"], &alone["sampled"]), (&whole["hit_ratios"], &1.0.into()));
     let curve = shown.split_once("hits in").unwrap().1.split_once("\n\n").unwrap().0;
     assert_eq!(place.done(&["trace", "show", "one", "--hit-ratios"]), format!("hits in{curve}\n"));

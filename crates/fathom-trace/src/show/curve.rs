@@ -11,9 +11,16 @@ use super::{BLOCK, Point, Reuse, blocks, in_order};
 use crate::error::{Error, Result};
 use crate::format::{Reader, Stretch, stretches};
 
+/// What [`HitRatios`] is called where it is written.
+const SCHEMA: &str = "fathom.trace-hit-ratios/1";
+
 /// The hit ratio of an LRU cache of every size, over accesses to blocks of 4096 bytes.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "fathom.trace-hit-ratios/1")]
 pub struct HitRatios {
+    /// Always `fathom.trace-hit-ratios/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
     /// By the cache's size, ascending.
     pub points: Vec<Point>,
     /// The largest standard error of the hit ratios; 0 where they are exact.
@@ -36,7 +43,8 @@ pub fn hit_ratios(path: &Path, rate: f64) -> Result<HitRatios> {
     let mut whole = whole.unwrap_or_default();
     let (points, error) = whole.curve(BLOCK);
     let footprint_bytes = whole.blocks().saturating_mul(BLOCK);
-    Ok(HitRatios { points, error, sampled: whole.rate(), footprint_bytes })
+    let (schema, sampled) = (SCHEMA.to_owned(), whole.rate());
+    Ok(HitRatios { schema, points, error, sampled, footprint_bytes })
 }
 
 fn follow(reuse: &mut Reuse, reader: &mut Reader) -> Result<()> {
