@@ -34,7 +34,7 @@ use std::time::Duration;
 
 pub use crate::call::{DIRECTIONS, Direction};
 
-pub use self::benchmark::{Benchmark, Program};
+pub use self::benchmark::{Benchmark, Program, Rate};
 pub use self::command_line::{CommandLine, Output, parse_command, words_of};
 pub use self::conduct::*;
 pub use self::engine::Engine;

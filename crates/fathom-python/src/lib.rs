@@ -16,7 +16,7 @@ use std::{mem, process};
 use fathom::comparison::{self, Rules};
 use fathom::experiment::{self, REGISTRY};
 use fathom::fault::Fault;
-use fathom::job::{Benchmark, Program};
+use fathom::job::{Benchmark, Program, Rate};
 use fathom::load::Ranks;
 use fathom::model::Model;
 use fathom::prediction::Settings;
@@ -336,49 +336,66 @@ fn calibrate(py: Python<'_>, place: Place) -> PyResult<String> {
 
 /// Jobs run for real: `fathom.run/1`. `meet` waits for other processes that run them at the same time: it takes what all have come to,
 /// the directory of this process's files and the number of jobs, and may give the directory of those to read; to a guest, which has
-/// none of its own, of those to read and write.
+/// none of its own, of those to read and write. `most` takes the bytes that a job has moved when its time is over and gives the most of
+/// all processes: until each has moved that much the job goes on.
 #[pyfunction]
-#[pyo3(signature = (place, jobs, meet = None, is_guest = false))]
+#[pyo3(signature = (place, jobs, meet = None, is_guest = false, most = None))]
 fn run(
     py: Python<'_>,
     place: Place,
     jobs: Jobs,
     meet: Option<Py<PyAny>>,
     is_guest: bool,
+    most: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let Work::Jobs(file) = to_do(&jobs)? else {
         return Err(JobError::new_err("a trace is replayed by 'fathom run'"));
     };
+    let failed = |error: PyErr| Fault::Unsupported(error.to_string());
     let ranks = meet.map(|meet| {
-        Ranks::new(move |meeting, directory, jobs| {
+        let ranks = Ranks::new(move |meeting, directory, jobs| {
             let met = |py: Python<'_>| -> PyResult<_> {
                 meet.call1(py, (meeting.name(), directory, jobs))?.extract(py)
             };
-            Python::attach(met).map_err(|error: PyErr| Fault::Unsupported(error.to_string()))
+            Python::attach(met).map_err(failed)
+        });
+        let ranks = if is_guest { ranks.as_guest() } else { ranks };
+        let Some(most) = most else { return ranks };
+        ranks.wearing_out(move |moved| {
+            let most = |py: Python<'_>| -> PyResult<_> { most.call1(py, (moved,))?.extract(py) };
+            Python::attach(most).map_err(failed)
         })
     });
     measure(py, place, move |session| {
-        session.meet_with(ranks.map(|ranks| if is_guest { ranks.as_guest() } else { ranks }));
+        session.meet_with(ranks);
         session.run(&file.jobs).map(|done| done.ran)
     })
 }
 
 /// What a command line of IOR or mdtest asks of one of so many ranks: the text of a job file, how often it runs, of which rank
-/// further on files are read, whether all have one file, and whose it is.
+/// further on files are read, whether all have one file, whether they wear out, and whose it is.
 #[pyfunction]
-fn benchmark(words: Vec<String>, rank: u64, ranks: u64) -> PyResult<(String, u32, u64, bool, &'static str)> {
+fn benchmark(
+    words: Vec<String>,
+    rank: u64,
+    ranks: u64,
+) -> PyResult<(String, u32, u64, bool, bool, &'static str)> {
     let read = Benchmark::read(&words, rank, ranks).map_err(JobError::new_err)?;
     let found =
         read.ok_or_else(|| JobError::new_err("behind '--' stands a command line of ior or of mdtest"))?;
-    let Benchmark { program, jobs, repetitions, shift, is_shared } = found;
-    Ok((jobs, repetitions, shift, is_shared, program.name()))
+    let Benchmark { program, jobs, repetitions, shift, is_shared, wears_out } = found;
+    Ok((jobs, repetitions, shift, is_shared, wears_out, program.name()))
 }
 
-/// The lines that IOR or mdtest prints at the end, of each job's rates in all repetitions.
+/// The lines that IOR or mdtest prints at the end, of each job's rates in all repetitions: bytes per second until the files were
+/// closed, and calls per second.
 #[pyfunction]
-fn benchmark_summary(program: &str, rates: Vec<(String, Vec<f64>)>) -> String {
+fn benchmark_summary(program: &str, rates: Vec<(String, Vec<(f64, f64)>)>) -> String {
+    let rate = |(bytes, calls)| Rate { bytes, calls };
+    let of_job = |(name, rates): (_, Vec<_>)| (name, rates.into_iter().map(rate).collect());
     let ior = Program::Ior;
-    if program == ior.name() { ior } else { Program::Mdtest }.summary(&rates)
+    let program = if program == ior.name() { ior } else { Program::Mdtest };
+    program.summary(&rates.into_iter().map(of_job).collect::<Vec<_>>())
 }
 
 /// A model compared with runs of the jobs that people write most: `fathom.validation/1`.

@@ -213,6 +213,18 @@ class Clients(unittest.TestCase):
             self.assertRegex(mdtest.stdout, rf"(?m)^   {title}  +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$", mdtest.stderr)
         self.assertEqual(os.listdir(self.shared), [])
 
+    def test_ranks_of_ior_wear_out(self):
+        result = os.path.join(self.own, "result.json")
+        ior = "ior -F -w -b 1g -t 4k --posix.odirect -D 1".split()
+        words = ["run", self.shared, "--json", result, "--", *ior, "-O", "stoneWallingWearOut=1"]
+        done = mpirun(3, "-m", "fathomfs.mpi", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(result, encoding="utf-8") as file:
+            (job,) = json.load(file)["jobs"]
+        # Without it three ranks on two CPUs move as much each as they come to.
+        self.assertEqual(len({one["sides"][0]["bytes"] for one in job["ranks"]}), 1, job["ranks"])
+        self.assertGreaterEqual(job["elapsed_ns"], 1e9)
+
     def test_ranks_of_ior_share_one_file(self):
         seen = {}
 

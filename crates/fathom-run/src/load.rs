@@ -288,7 +288,12 @@ struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     fn steered(self, calls: JobCalls) -> Steered<'a> {
-        Steered::new(calls, self.thread.job, self.course, self.number, self.control.ticks_per_second)
+        let (job, ticks_per_second) = (self.thread.job, self.control.ticks_per_second);
+        Steered::new(calls, job, self.course, self.number, ticks_per_second, self.site.most())
+    }
+
+    fn is_steered(self) -> bool {
+        is_steered(self.thread.job) || self.site.most().is_some()
     }
 
     fn watched(self, record: &'a mut Record) -> Watched<'a> {
@@ -362,7 +367,7 @@ fn deep<C: Counter>(
     let mut requests = Requests::new(turn.thread.job, system.descriptors)?;
     requests.verifier = system.buffer.verifier;
     let control = turn.control;
-    let mut record = counted(clock, record, |record, origin| match is_steered(turn.thread.job) {
+    let mut record = counted(clock, record, |record, origin| match turn.is_steered() {
         false => asynchronous::run(clock, &mut calls, &mut requests, record, control, origin),
         true => {
             let (mut calls, mut watched) = (turn.steered(calls), turn.watched(record));
@@ -400,7 +405,7 @@ fn drive_unlocked<C: Counter, E: executor::Engine>(
     record: Record,
 ) -> Result<Record, Fault> {
     let control = turn.control;
-    counted(clock, record, |record, origin| match is_steered(turn.thread.job) {
+    counted(clock, record, |record, origin| match turn.is_steered() {
         false => executor::run(clock, &mut calls, &mut engine, record, control, Some(origin)),
         true => {
             let (mut calls, mut watched) = (turn.steered(calls), turn.watched(record));
@@ -508,6 +513,31 @@ mod tests {
         let before = site.bytes_written();
         run(&shared, &mut site).unwrap();
         assert_eq!(site.bytes_written(), before, "the file is used again");
+    }
+
+    #[test]
+    fn a_job_wears_out_until_it_has_moved_what_the_fastest_process_has() {
+        let mut site = site(1 << 20, 64 << 20);
+        let slow = Job {
+            read_percent: 0,
+            runtime: Duration::from_millis(50),
+            thinktime: Duration::from_millis(5),
+            ..small("slow")
+        };
+        let moved = Arc::new(AtomicU64::new(0));
+        let told = Arc::clone(&moved);
+        let alone = Ranks::new(|_, _, _| Ok(None));
+        site.meet_with(Some(alone.clone().wearing_out(move |bytes| {
+            told.store(bytes, Ordering::Relaxed);
+            Ok(bytes + (40 << 10))
+        })));
+        let whole = total(&run(&slow, &mut site).unwrap(), Direction::Write).0;
+        let moved = moved.load(Ordering::Relaxed);
+        assert!((4096..=60 << 10).contains(&moved), "{moved} bytes in its time");
+        assert_eq!(whole, moved + (40 << 10));
+        let lost = |_| Err(Fault::Unsupported("another rank has died".to_owned()));
+        site.meet_with(Some(alone.wearing_out(lost)));
+        assert!(run(&slow, &mut site).unwrap_err().to_string().contains("has died"));
     }
 
     #[test]

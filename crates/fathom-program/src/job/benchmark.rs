@@ -15,6 +15,8 @@ pub struct Benchmark {
     pub shift: u64,
     /// All ranks have one file, of which each has parts of its own.
     pub is_shared: bool,
+    /// When the time is over, all ranks go on until each has moved as much as the fastest.
+    pub wears_out: bool,
 }
 
 /// A benchmark of files that many clients run at the same time.
@@ -24,6 +26,15 @@ pub enum Program {
     Ior,
     /// The one of metadata, which comes with IOR.
     Mdtest,
+}
+
+/// What a job came to in one repetition.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    /// Bytes per second until the files were closed.
+    pub bytes: f64,
+    /// Calls that count per second; names are made, looked at or removed by one each.
+    pub calls: f64,
 }
 
 /// mdtest's operations on files and on directories, and the engines that do the same.
@@ -72,8 +83,12 @@ impl Given {
         Ok(Self(given))
     }
 
+    fn values(&self, letter: char) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.iter().filter(move |(other, _)| *other == letter).map(|(_, value)| value.as_str())
+    }
+
     fn value(&self, letter: char) -> Option<&str> {
-        self.0.iter().rev().find(|(other, _)| *other == letter).map(|(_, value)| value.as_str())
+        self.values(letter).next_back()
     }
 
     fn has(&self, letter: char) -> bool {
@@ -118,9 +133,13 @@ impl Benchmark {
 }
 
 fn ior(words: &[String], rank: u64, ranks: u64) -> Result<Benchmark, String> {
-    let given = Given::read(words, "wrFezCBkmgv", "abtsioDQd")?;
+    let given = Given::read(words, "wrFezCBkmgv", "abtsioDQdO")?;
     if let Some(other) = given.value('a').filter(|api| *api != "POSIX") {
         return Err(format!("-a {other}: POSIX alone is run here"));
+    }
+    const WEAR_OUT: &str = "stoneWallingWearOut=1";
+    if let Some(other) = given.values('O').find(|directive| *directive != WEAR_OUT) {
+        return Err(format!("-O {other}: {WEAR_OUT} alone is understood here"));
     }
     let (block, transfer) = (given.number('b', 1 << 20)?, given.number('t', 256 << 10)?);
     let segments = given.number('s', 1)?;
@@ -168,7 +187,8 @@ fn ior(words: &[String], rank: u64, ranks: u64) -> Result<Benchmark, String> {
         let _ = write!(jobs, "[read]\nstonewall\n{common}{place}rw={order}read\ninvalidate=0\n");
     }
     let shift = if is_shared { 0 } else { shift };
-    Ok(Benchmark { program: Program::Ior, jobs, repetitions: given.repetitions()?, shift, is_shared })
+    let (repetitions, wears_out) = (given.repetitions()?, given.has('D') && given.has('O'));
+    Ok(Benchmark { program: Program::Ior, jobs, repetitions, shift, is_shared, wears_out })
 }
 
 fn mdtest(words: &[String]) -> Result<Benchmark, String> {
@@ -197,7 +217,8 @@ fn mdtest(words: &[String]) -> Result<Benchmark, String> {
         }
     }
     let repetitions = given.repetitions()?;
-    Ok(Benchmark { program: Program::Mdtest, jobs, repetitions, shift: 0, is_shared: false })
+    let (shift, is_shared, wears_out) = (0, false, false);
+    Ok(Benchmark { program: Program::Mdtest, jobs, repetitions, shift, is_shared, wears_out })
 }
 
 impl Program {
@@ -209,9 +230,8 @@ impl Program {
         }
     }
 
-    /// Its lines at the end, of each job's rates in all repetitions: bytes per second until the files were closed, or
-    /// names per second.
-    pub fn summary(self, rates: &[(String, Vec<f64>)]) -> String {
+    /// Its lines at the end, of each job's rates in all repetitions.
+    pub fn summary(self, rates: &[(String, Vec<Rate>)]) -> String {
         match self {
             Self::Ior => ior_summary(rates),
             Self::Mdtest => mdtest_summary(rates),
@@ -219,11 +239,11 @@ impl Program {
     }
 }
 
-fn ior_summary(rates: &[(String, Vec<f64>)]) -> String {
+fn ior_summary(rates: &[(String, Vec<Rate>)]) -> String {
     let mut text = String::new();
     for (name, rates) in rates {
         let title = name[..1].to_uppercase() + &name[1..] + ":";
-        let most = statistics(rates)[0];
+        let most = statistics(rates, |rate| rate.bytes)[0];
         let _ = writeln!(
             text,
             "Max {title:<6} {:.2} MiB/sec ({:.2} MB/sec)",
@@ -233,26 +253,28 @@ fn ior_summary(rates: &[(String, Vec<f64>)]) -> String {
     }
     text += "\nOperation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev\n";
     for (name, rates) in rates {
-        let figures = statistics(rates).map(|rate| format!("{:10.2}", rate / f64::from(1 << 20)));
+        let figures =
+            statistics(rates, |rate| rate.bytes).map(|rate| format!("{:10.2}", rate / f64::from(1 << 20)));
         let _ = writeln!(text, "{name:<9} {}", figures.join(" "));
     }
     text + "from the first start until the last rank has closed its file, as in IOR\n"
 }
 
-fn mdtest_summary(rates: &[(String, Vec<f64>)]) -> String {
+fn mdtest_summary(rates: &[(String, Vec<Rate>)]) -> String {
     let iterations = rates.first().map_or(0, |(_, rates)| rates.len());
     let mut text = format!("SUMMARY rate: (of {iterations} iterations)\n");
     text += "   Operation                     Max            Min           Mean        Std Dev\n";
     text += "   ---------                     ---            ---           ----        -------\n";
     for (name, rates) in rates {
-        let figures = statistics(rates).map(|rate| format!("{rate:14.3}"));
+        let figures = statistics(rates, |rate| rate.calls).map(|rate| format!("{rate:14.3}"));
         let _ = writeln!(text, "   {name:<20}{}", figures.join(" "));
     }
     text
 }
 
 /// The largest, the smallest, the mean, and the standard deviation, which is 0 for one.
-fn statistics(rates: &[f64]) -> [f64; 4] {
+fn statistics(rates: &[Rate], of: impl Fn(&Rate) -> f64) -> [f64; 4] {
+    let rates: Vec<f64> = rates.iter().map(of).collect();
     let count = rates.len().max(1) as f64;
     let mean = rates.iter().sum::<f64>() / count;
     let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
@@ -283,6 +305,7 @@ mod tests {
             ("ior -b 9999999999999g", "a number above 0"),
             ("ior -r", "give -w"),
             ("ior -z -s 2", "give -F"),
+            ("ior -D 1 -O stoneWallingWearOut=1 -O x=1", "-O x=1: stoneWallingWearOut=1 alone"),
             ("ior file", "file is not understood"),
             ("mdtest -F", "mdtest: -n: how many"),
             ("mdtest -n 3 -r", "without -C"),
@@ -303,6 +326,9 @@ mod tests {
         assert_eq!(ior.jobs, write + &read_back);
         assert_eq!((ior.repetitions, ior.shift, ior.is_shared), (4, 3, false));
         assert!(!read("ior -w", 0, 1).unwrap().jobs.contains("[read]"));
+        let wears_out = |line| read(line, 0, 2).unwrap().wears_out;
+        assert!(wears_out("ior -D 9 -O stoneWallingWearOut=1"));
+        assert!(!wears_out("ior -D 9") && !wears_out("ior -O stoneWallingWearOut=1"));
         let mdtest = read("mdtest -n 20 -F -C -r", 0, 1).unwrap().jobs;
         let titles: Vec<&str> = mdtest.lines().filter(|line| line.starts_with('[')).collect();
         assert_eq!(titles, ["[File creation]", "[File removal]"]);

@@ -1,10 +1,21 @@
-//! When a thread's next transfer may begin: `thinktime` and the rates.
+//! When a thread's next transfer may begin, by `thinktime` and the rates, and how many there are beyond its time.
 
 use super::JobCalls;
 use crate::call::{Call, DIRECTIONS, Direction};
 use crate::program::Step;
 
 impl JobCalls {
+    /// Bytes that it has asked to transfer.
+    pub fn moved(&self) -> u64 {
+        self.moved
+    }
+
+    /// Goes on, whatever its runtime, until it has moved so many bytes.
+    pub fn go_on_to(&mut self, bytes: u64) {
+        self.left = bytes.saturating_sub(self.moved);
+        self.times.iter_mut().for_each(|times| times.end = u64::MAX);
+    }
+
     /// A burst of `cpuio`, or the rest after it, so that the CPU is busy for `cpuload` of a hundred. Source: `engines/cpu.c`.
     #[cold]
     pub(super) fn burn(&mut self, now: u64, end: u64) -> Step<bool> {

@@ -65,6 +65,7 @@ def run(
     *,
     shift: int = 0,
     one_file: bool = False,
+    wear_out: bool = False,
     comm: Any = None,
     max_write: int = 16384 * _MIB,
     max_time: float = 600,
@@ -72,14 +73,16 @@ def run(
 ) -> Together | None:
     """Runs jobs on all ranks of a communicator at the same time, each on scratch files of its own below a directory that all of them
     share. With `shift` jobs that only read take the files of the rank so many further on, whose data are not in the own
-    cache. With `one_file` all ranks use the files of the first one. Text of jobs may differ between ranks. The budget is that of each rank. Gives the result on the first rank; a failure of one ends all."""
+    cache. With `one_file` all ranks use the files of the first one. With `wear_out` a job goes on after its `runtime`, until each rank has
+    moved as much as the fastest one had by then. Text of jobs may differ between ranks. The budget is that of each rank. Gives the result on the first rank; a failure of one ends all."""
     ranks = _Ranks(comm or MPI.COMM_WORLD, shift, one_file)
     try:
         text = ranks.settle(jobs, path)
         place = os.path.join(ranks.place, f"rank-{ranks.rank}")
         os.mkdir(place)
         is_guest = one_file and ranks.rank > 0
-        own = json.loads(_native.run((place, max_write, max_time, seed), text, ranks.meet, is_guest))
+        most = ranks.most if wear_out else None
+        own = json.loads(_native.run((place, max_write, max_time, seed), text, ranks.meet, is_guest, most))
         return ranks.together(own)
     except (FathomError, OSError, KeyboardInterrupt) as error:
         ranks.fail(error)
@@ -175,6 +178,12 @@ class _Ranks:
             other = 0 if self.one_file else (self.rank + self.shift) % self.size
             return os.path.join(self.place, names[other]) if other != self.rank else None
         return None
+
+    def most(self, moved: int) -> int:
+        """The most that any rank has moved."""
+        own, most = array("q", [moved]), array("q", [0])
+        self._wait(self.comm.Iallreduce(own, most, MPI.MAX))
+        return most[0]
 
     def together(self, own: dict[str, Any]) -> Together | None:
         """What all came to, on the first rank."""
@@ -326,12 +335,12 @@ def _options(words: list[str], has_jobs: bool) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def _rates(results: list[Together], program: str) -> list[tuple[str, list[float]]]:
-    """Of each job in all repetitions, IOR's bytes per second until the files were closed, or mdtest's names per second."""
-    rates: dict[str, list[float]] = {}
+def _rates(results: list[Together]) -> list[tuple[str, list[tuple[float, float]]]]:
+    """Of each job in all repetitions, the bytes per second until the files were closed, and the calls per second."""
+    rates: dict[str, list[tuple[float, float]]] = {}
     for job in (job for one in results for job in one.to_dict()["jobs"]):
         side = job["sides"][0]
-        rate = side["bytes"] / job["until_closed_ns"] * 1e9 if program == "ior" else side["calls_per_second"]
+        rate = (side["bytes"] / job["until_closed_ns"] * 1e9, side["calls_per_second"])
         rates.setdefault(job["name"], []).append(rate)
     return list(rates.items())
 
@@ -341,16 +350,18 @@ def _asked(options: argparse.Namespace, words: list[str], limits: dict[str, Any]
     if options.command == "survey":
         found = survey(options.path, **limits)
         return [found] if found else [], "\n"
-    jobs, repetitions, shift, one_file, program = options.jobs, 1, 0, False, ""
+    jobs, repetitions, shift, one_file, wear_out, program = options.jobs, 1, 0, False, False, ""
     if words:
         comm = MPI.COMM_WORLD
-        jobs, repetitions, shift, one_file, program = _native.benchmark(words, comm.Get_rank(), comm.Get_size())
+        asked = _native.benchmark(words, comm.Get_rank(), comm.Get_size())
+        jobs, repetitions, shift, one_file, wear_out, program = asked
     if one_file and options.shift:
         raise JobError("--shift: with one file for all ranks -C and -Q say whose part is read")
     shift = options.shift or shift
-    done = [run(jobs, options.path, shift=shift, one_file=one_file, **limits) for _ in range(repetitions)]
+    how = {"shift": shift, "one_file": one_file, "wear_out": wear_out, **limits}
+    done = [run(jobs, options.path, **how) for _ in range(repetitions)]
     results = [one for one in done if one]
-    summary = _native.benchmark_summary(program, _rates(results, program)) if program and results else ""
+    summary = _native.benchmark_summary(program, _rates(results)) if program and results else ""
     return results, "\n" + summary
 
 

@@ -38,10 +38,14 @@ impl Meeting {
 /// of the process whose files are to be read, or of a guest's host, where that is not this one.
 type Meet = dyn Fn(Meeting, &Path, usize) -> Result<Option<PathBuf>, Fault> + Send + Sync;
 
+/// Gives the most bytes that any process has moved when its time was over, of those that this one has.
+pub(super) type Most = dyn Fn(u64) -> Result<u64, Fault> + Send + Sync;
+
 /// How a process waits for the others.
 #[derive(Clone)]
 pub struct Ranks {
     meet: Arc<Meet>,
+    most: Option<Arc<Most>>,
     is_guest: bool,
     /// Where a guest's files are.
     host: Option<PathBuf>,
@@ -58,7 +62,14 @@ impl Ranks {
     pub fn new(
         meet: impl Fn(Meeting, &Path, usize) -> Result<Option<PathBuf>, Fault> + Send + Sync + 'static,
     ) -> Self {
-        Self { meet: Arc::new(meet), is_guest: false, host: None }
+        Self { meet: Arc::new(meet), most: None, is_guest: false, host: None }
+    }
+
+    /// The same, whose jobs go on after their `runtime` until each process has moved as much as the fastest one had by then, which is
+    /// IOR's wear-out. `most` takes the bytes that a job has moved here and gives the most of all processes.
+    #[must_use]
+    pub fn wearing_out(self, most: impl Fn(u64) -> Result<u64, Fault> + Send + Sync + 'static) -> Self {
+        Self { most: Some(Arc::new(most)), ..self }
     }
 
     /// The same, which makes no files and uses those of another process for everything.
@@ -93,6 +104,11 @@ impl Site {
             }
             None => self.files.descriptor(name),
         }
+    }
+
+    /// How much all have moved, where jobs wear out.
+    pub(super) fn most(&self) -> Option<&Most> {
+        self.ranks.as_ref()?.most.as_deref()
     }
 
     pub(super) fn meet(&self, meeting: Meeting, jobs: &[Job]) -> Result<Option<PathBuf>, Fault> {

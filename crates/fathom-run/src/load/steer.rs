@@ -1,5 +1,5 @@
 //! What steers a thread of a job by what it sees of itself and of others: `latency_target`, `max_latency`, `rate_min`,
-//! `steadystate`, and the end of other jobs. Threads of jobs that ask for none of these run without it.
+//! `steadystate`, the end of other jobs, and IOR's wear-out. Threads of jobs that ask for none of these run without it.
 
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use fathom_sys::file::Errno;
 use super::Record;
 use super::course::{Course, Member};
 use super::depth_search::{DepthSearch, Verdict};
+use super::ranks::Most;
 use super::steady::{Steadiness, Steady};
 use crate::executor::{Recorder, Window};
 
@@ -50,6 +51,8 @@ pub(super) struct Steered<'a> {
     forgets: bool,
     steady: Option<Steady>,
     least: Option<Least>,
+    /// Says at the end of its time how much it is still to move, because other processes have.
+    most: Option<&'a Most>,
     /// Whether its flow lets it make the next transfer or sync.
     has_turn: bool,
 }
@@ -64,6 +67,7 @@ impl<'a> Steered<'a> {
         course: &'a Course,
         number: usize,
         ticks_per_second: f64,
+        most: Option<&'a Most>,
     ) -> Self {
         let has_target = !job.latency.target.is_zero();
         let search = || DepthSearch::new(&job.latency, job.depth.most.max(1), ticks_per_second);
@@ -81,6 +85,7 @@ impl<'a> Steered<'a> {
             forgets: false,
             steady: job.steady_state.filter(|_| course.is_first_reported(number)).map(Steady::new),
             least: has_least(job).then(Least::default),
+            most: most.filter(|_| !job.runtime.is_zero()),
             has_turn: job.placement.flow.0 == 0,
         }
     }
@@ -103,6 +108,18 @@ impl<'a> Steered<'a> {
             (true, _) => None,
             (false, Duration::ZERO) => Some(Step::Spin(ticks(SPIN))),
             (false, sleep) => Some(self.wait(now, ticks(sleep))),
+        }
+    }
+
+    /// Goes on after its time, until it has moved as much as the fastest process.
+    fn wear_out(&mut self, now: u64) {
+        if (self.calls.is_done() || now >= self.calls.ends())
+            && let Some(most) = self.most.take()
+        {
+            match most(self.calls.moved()) {
+                Ok(bytes) => self.calls.go_on_to(bytes),
+                Err(fault) => self.member().fail(fault.to_string()),
+            }
         }
     }
 
@@ -176,6 +193,7 @@ impl Thread for Steered<'_> {
         {
             return step;
         }
+        self.wear_out(now);
         if self.member().must_end() && !std::mem::replace(&mut self.is_ending, true) {
             self.waits = None;
             self.calls.stop(now);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use fathom_predict::model::{Model, Runner};
 use fathom_predict::prediction::{self, Predicted, Prediction, Replay, SCHEMA, Settings};
-use fathom_program::job::{self, Benchmark, Job, JobFile, OnFiles, Output, Program, Surroundings};
+use fathom_program::job::{self, Benchmark, Job, JobFile, OnFiles, Output, Rate, Surroundings};
 use fathom_program::units::Nanos;
 use fathom_run::fault::plain;
 use fathom_run::instrument::Instrument;
@@ -262,7 +262,7 @@ impl Session {
             mark.lock().unwrap_or_else(PoisonError::into_inner).push((meeting, Instant::now()));
             Ok(None)
         })));
-        let mut rates: Vec<(String, Vec<f64>)> = Vec::new();
+        let mut rates: Vec<(String, Vec<Rate>)> = Vec::new();
         let mut last = self.run(jobs)?;
         for more in 0..benchmark.repetitions {
             if more > 0 {
@@ -274,10 +274,9 @@ impl Session {
             rates.resize_with(last.ran.jobs.len(), Default::default);
             for ((rate, job), closed) in rates.iter_mut().zip(&last.ran.jobs).zip(closed) {
                 rate.0.clone_from(&job.name);
-                let side = job.sides.first();
-                rate.1.push(side.map_or(0.0, |side| match benchmark.program {
-                    Program::Ior => side.bytes as f64 / closed.as_secs_f64(),
-                    Program::Mdtest => job.calls_per_second(side),
+                rate.1.extend(job.sides.first().map(|side| Rate {
+                    bytes: side.bytes as f64 / closed.as_secs_f64(),
+                    calls: job.calls_per_second(side),
                 }));
             }
         }
