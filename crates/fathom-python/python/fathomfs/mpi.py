@@ -238,9 +238,7 @@ class _Ranks:
             os._exit(143)
         end = time.monotonic() + _PATIENCE
         for step in (self._remove, lambda: None):
-            request = self.control.Ibarrier()
-            while not request.Test() and time.monotonic() < end:
-                time.sleep(0.001)
+            _meet(self.control, end)
             step()
         failure = MeasurementError(line if self.place else _line(error))
         failure.is_said = is_said
@@ -260,6 +258,13 @@ class _Ranks:
         signal.signal(signal.SIGTERM, self.before)
         if self.lock >= 0:
             os.close(self.lock)
+
+
+def _meet(comm: Any, end: float) -> None:
+    """Waits for all ranks, which may have ended, until a moment."""
+    request = comm.Ibarrier()
+    while not request.Test() and time.monotonic() < end:
+        time.sleep(0.001)
 
 
 def _line(error: BaseException) -> str:
@@ -381,6 +386,8 @@ def main(words: list[str]) -> int:
     except (FathomError, OSError) as error:
         if not getattr(error, "is_said", not is_first):
             print(f"fathom: {_line(error)}", file=sys.stderr, flush=True)
+        # mpirun kills all as soon as one has failed, and with it what one was about to say.
+        _meet(MPI.COMM_WORLD, time.monotonic() + _PATIENCE)
         return 1 if isinstance(error, (MeasurementError, OSError)) else 2
     return 0
 
