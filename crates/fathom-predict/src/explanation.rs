@@ -1,9 +1,9 @@
 //! Why a job is faster on one machine than on another: the parameters that account for it.
 //!
 //! Each parameter in which two models differ is changed by itself, from both ends: in the first model to what the second
-//! has, and in the second to what the first has. Its share of the difference is the mean of both effects, in logarithms,
-//! so that what needs another change to show (a limit, and the kind of device that obeys it) is seen from one end at
-//! least. All predictions share their random numbers.
+//! has, and in the second to what the first has. Its share of the difference is the mean of both effects on the time that a
+//! byte takes, since times add up where rates do not; from both ends, so that what needs another change to show (a limit, and
+//! the kind of device that obeys it) is seen from one end at least. All runs of the models share their random numbers.
 //!
 //! ```
 //! use fathom_predict::{explanation::explain, model::Model};
@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::as_surveyed;
 use crate::model::{Curve, Model, Number, Parameters};
-use crate::prediction::{check, simulate};
+use crate::prediction::{Estimate, Settings, Side, predict, simulate};
 use fathom_program::job::Job;
 use fathom_program::units::{Bytes, Nanos};
 use fathom_run::load::{Outcome, per_second};
@@ -69,10 +69,22 @@ pub struct Explanation {
 pub struct Explained {
     /// The job's name.
     pub job: String,
-    /// Bytes per second in both directions, predicted on each.
+    /// Bytes per second in both directions, as `fathom predict` has them on each.
     pub bytes_per_second: [f64; 2],
+    /// Where these lie with 90 % confidence.
+    pub intervals: [[f64; 2]; 2],
     /// Every parameter in which the two differ; that with the largest share first.
     pub parts: Vec<Part>,
+    /// The share of what predictions are corrected by because the models were off on runs; nothing where the two are the same.
+    pub correction: Option<f64>,
+}
+
+impl Explained {
+    /// Whether the intervals overlap, so that the job may be as fast on one as on the other.
+    pub fn is_open(&self) -> bool {
+        let [[first_low, first_high], [second_low, second_high]] = self.intervals;
+        first_low <= second_high && second_low <= first_high
+    }
 }
 
 /// What one parameter does.
@@ -101,14 +113,10 @@ pub fn explain(
     unmodelled: Vec<String>,
     seed: u64,
 ) -> Result<Explanation, String> {
-    check(jobs)?;
+    let predicted = models.map(|model| predict(jobs, model, Settings { seed, ..Settings::default() }));
+    let [of_first, of_second] = predicted;
+    let predicted = [of_first?.forecasts, of_second?.forecasts];
     let rates = |parameters: &Parameters| -> Result<Vec<f64>, String> {
-        let rate = |threads: &Vec<Outcome>| {
-            let sum = Outcome::together(threads);
-            let both =
-                |sum: Outcome| per_second(sum.transfers.iter().map(|side| side.bytes).sum(), sum.elapsed_ns);
-            sum.map_or(0.0, both)
-        };
         Ok(simulate(jobs, parameters, seed)?.iter().map(rate).collect())
     };
     let [first, second] = models.map(|model| &model.parameters);
@@ -120,18 +128,37 @@ pub fn explain(
     };
     let changed = differing.par_iter().map(both).collect::<Result<Vec<_>, String>>()?;
     let of_job = |(at, job): (usize, &Job)| {
-        let bytes_per_second = [ends[0][at], ends[1][at]];
-        let part = |(name, [with, without]): (&String, &[Vec<f64>; 2])| Part {
-            parameter: name.clone(),
-            values: [shown(first, name), shown(second, name)],
-            first_with_it: with[at],
-            second_without_it: without[at],
-            share: share(bytes_per_second, with[at], without[at]),
+        let forecasts = [0, 1].map(|end| in_all(&predicted[end][at].sides));
+        let corrected = [0, 1].map(|end| forecasts[end].value / ends[end][at]);
+        let [from, to] = forecasts.map(|rate| 1.0 / rate.value);
+        let is_same = (from / to).ln().abs() <= SAME;
+        let share = |difference: f64| {
+            let share = difference / (to - from);
+            (!is_same && share.is_finite()).then_some(share)
+        };
+        let part = |(name, [with, without]): (&String, &[Vec<f64>; 2])| {
+            let [with, without] = [with[at] * corrected[0], without[at] * corrected[1]];
+            Part {
+                parameter: name.clone(),
+                values: [shown(first, name), shown(second, name)],
+                first_with_it: with,
+                second_without_it: without,
+                share: share((1.0 / with - from + to - 1.0 / without) / 2.0),
+            }
         };
         let mut parts: Vec<Part> = differing.iter().zip(&changed).map(part).collect();
         let size = |part: &Part| part.share.unwrap_or(0.0).abs();
         parts.sort_by(|one, other| size(other).total_cmp(&size(one)));
-        Explained { job: job.name.clone(), bytes_per_second, parts }
+        // In the place of a change of all parameters at once, from either end.
+        let [with_all, without_all] = [ends[1][at] * corrected[0], ends[0][at] * corrected[1]];
+        let correction = share((to - 1.0 / with_all + 1.0 / without_all - from) / 2.0);
+        Explained {
+            job: job.name.clone(),
+            bytes_per_second: forecasts.map(|rate| rate.value),
+            intervals: forecasts.map(|rate| [rate.low, rate.high]),
+            parts,
+            correction,
+        }
     };
     Ok(Explanation {
         schema: SCHEMA.to_owned(),
@@ -159,11 +186,16 @@ pub fn of_surveys(base: &Model, findings: [&[Finding]; 2]) -> ([Model; 2], Vec<S
     ([first, second], unmodelled)
 }
 
-/// The part of the way from the first to the second that a change goes, as the mean from both ends.
-fn share([first, second]: [f64; 2], with: f64, without: f64) -> Option<f64> {
-    let all = (second / first).ln();
-    let parts = ((with / first).ln() + (second / without).ln()) / 2.0;
-    (all.abs() > SAME && parts.is_finite()).then_some(parts / all)
+/// Bytes per second of all threads of a job.
+fn rate(threads: &Vec<Outcome>) -> f64 {
+    let of = |sum: Outcome| per_second(sum.transfers.iter().map(|side| side.bytes).sum(), sum.elapsed_ns);
+    Outcome::together(threads).map_or(0.0, of)
+}
+
+/// Bytes per second in both directions.
+fn in_all(sides: &[Side]) -> Estimate {
+    let sum = |of: fn(&Estimate) -> f64| sides.iter().map(|side| of(&side.bytes_per_second)).sum();
+    Estimate { value: sum(|rate| rate.value), low: sum(|rate| rate.low), high: sum(|rate| rate.high) }
 }
 
 /// The names of what two sets of parameters differ in: scalars, curves as a whole, choices.
@@ -215,6 +247,7 @@ fn shown(parameters: &Parameters, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Residual;
 
     fn of(second: &[&str], job: Job) -> Explained {
         let (first, mut other) = (Model::assumed(), Model::assumed());
@@ -247,9 +280,49 @@ mod tests {
     }
 
     #[test]
+    fn prices_that_make_up_for_each_other_add_up_to_the_difference() {
+        let random = Job { pattern: fathom_program::job::Pattern::Random, ..cold("random") };
+        let told = of(&["device_latency=20us", "submission=150us"], random);
+        let [longer, shorter] = [&told.parts[0], &told.parts[1]];
+        assert_eq!([&longer.parameter, &shorter.parameter], ["submission", "device_latency"]);
+        let [one, other] = [longer, shorter].map(|part| part.share.unwrap());
+        assert!(one > 1.5 && other < -0.5 && (one + other - 1.0).abs() < 0.05, "{told:?}");
+        assert!(told.correction.unwrap().abs() < 0.01 && !told.is_open(), "{told:?}");
+    }
+
+    #[test]
+    fn what_predictions_are_corrected_by_is_a_share_and_wide_intervals_leave_it_open() {
+        let residual = |factor, spread| Residual { jobs: 9, factor, spread, ..Residual::default() };
+        let with = |model: &Model, residual| Model {
+            residuals: [("cold_sequential_read".to_owned(), residual)].into(),
+            ..model.clone()
+        };
+        let (first, mut second) = (Model::assumed(), Model::assumed());
+        second.set("device_latency=8ms").unwrap();
+        let told = |models: [&Model; 2]| {
+            explain(&[cold("one")], ["a", "b"].map(str::to_owned), models, Vec::new(), 1)
+                .unwrap()
+                .jobs
+                .remove(0)
+        };
+        let same = told([&with(&first, residual(1.0, 0.05)), &with(&first, residual(0.5, 0.05))]);
+        assert!(same.parts.is_empty() && (same.correction.unwrap() - 1.0).abs() < 1e-9, "{same:?}");
+        for (spread, is_open) in [(0.05, false), (3.0, true)] {
+            let [a, b] = [&first, &second].map(|model| with(model, residual(1.0, spread)));
+            let both = told([&a, &b]);
+            assert_eq!(
+                (both.is_open(), both.parts[0].parameter.as_str()),
+                (is_open, "device_latency"),
+                "{both:?}"
+            );
+        }
+    }
+
+    #[test]
     fn where_nothing_differs_nothing_is_accounted_for() {
         let told = of(&[], cold("same"));
         assert!(told.parts.is_empty() && told.bytes_per_second[0] == told.bytes_per_second[1]);
+        assert_eq!(told.correction, None);
         // A parameter that this job has no use for.
         let told = of(&["open_call=5us"], cold("same"));
         assert_eq!(told.parts[0].share, None);

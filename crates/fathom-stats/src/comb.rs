@@ -120,6 +120,12 @@ pub enum NoComb {
         /// The largest period that was tried, in positions.
         largest_period: usize,
     },
+    /// Something recurs at this period, and more rounds would make it no higher than the smallest height of interest.
+    #[strum(to_string = "the peaks at a period of {period} positions are too low")]
+    TooLow {
+        /// The period, in positions.
+        period: usize,
+    },
     /// Something recurs at this period, but not regularly enough for an answer: teeth are
     /// missing, or a weaker comb shows between the teeth.
     #[strum(to_string = "the peaks at a period of {period} positions are irregular")]
@@ -197,6 +203,7 @@ fn find_taller(profile: &Profile, fundamental: usize) -> Result<Found, NoComb> {
             Err(NoComb::Absent { largest_period: largest_period * fundamental })
         }
         Err(NoComb::Inconsistent { period }) => Err(NoComb::Inconsistent { period: period * fundamental }),
+        Err(NoComb::TooLow { period }) => Err(NoComb::TooLow { period: period * fundamental }),
         Err(other) => Err(other),
     }
 }

@@ -38,8 +38,8 @@ pub struct Prices {
     pub(super) disk_pages: f64,
     pub(super) device_depth: u32,
     pub(super) answers_together: bool,
-    /// Whether an open drops the cached pages of its file.
-    pub(super) opening_drops: bool,
+    /// What an open does to the cached pages of its file.
+    pub(super) opening: Opening,
     /// What a new page of the page cache waits for its memory, in ns.
     taken_page: f64,
 }
@@ -79,7 +79,7 @@ impl Prices {
             disk_pages: (value(Scalar::Disk) / PAGE as f64).max(1.0),
             device_depth: value(Scalar::DeviceDepth).max(1.0) as u32,
             answers_together: parameters.choices.answers == Answers::Together,
-            opening_drops: parameters.choices.opening == Opening::Drops,
+            opening: parameters.choices.opening,
             taken_page: match parameters.choices.free_memory {
                 FreeMemory::There => 0.0,
                 FreeMemory::Taken => value(Scalar::TakenByte) * PAGE as f64,

@@ -9,7 +9,7 @@ use super::places::Shared;
 use super::prices::Prices;
 use super::state::State;
 use super::work::Work;
-use crate::parameters::Scalar;
+use crate::parameters::{Opening, Scalar};
 use crate::read_ahead::Advice;
 
 /// The places of the paths that serve calls.
@@ -76,7 +76,7 @@ pub(super) fn draw(
             CallKind::Write | CallKind::Evict => (None, Some(*work), None),
             kind if kind.is_sync() => (None, Some(*work), None),
             _ => {
-                state.others(work, behind.opening_drops);
+                state.others(work, behind.opening);
                 (None, None, Some(*work))
             }
         })
@@ -85,13 +85,13 @@ pub(super) fn draw(
 
 impl State {
     /// Serves a call that moves no data.
-    fn others(&mut self, work: &Work, opening_drops: bool) {
+    fn others(&mut self, work: &Work, opening: Opening) {
         let file = work.call.file;
         match work.call.kind {
             CallKind::Open | CallKind::OpenDirect => {
-                let is_direct = work.call.kind == CallKind::OpenDirect;
+                let is_direct = work.call.kind == CallKind::OpenDirect || opening == Opening::Bypasses;
                 self.files.open(file, work.call.descriptor, Advice::Normal, is_direct);
-                if opening_drops {
+                if opening == Opening::Drops {
                     self.evict(file);
                 }
             }

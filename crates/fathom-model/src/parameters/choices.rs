@@ -76,7 +76,7 @@ choice! {
 }
 
 choice! {
-    /// What an open does to the pages of its file that are cached.
+    /// What an open does to the pages of its file that are cached, and whether there are any.
     #[derive(Default)]
     Opening {
         /// They stay.
@@ -84,6 +84,20 @@ choice! {
         Keeps = "keeps",
         /// They leave memory: FUSE without `FOPEN_KEEP_CACHE`.
         Drops = "drops",
+        /// Reads and writes go past the cache, as with O_DIRECT: FUSE with `FOPEN_DIRECT_IO`.
+        Bypasses = "bypasses",
+    }
+}
+
+choice! {
+    /// When the data of a write are made durable.
+    #[derive(Default)]
+    Syncs {
+        /// When a program asks for it.
+        #[default]
+        Asked = "asked",
+        /// Before each write returns: the mount option `sync`.
+        Always = "always",
     }
 }
 
@@ -182,8 +196,10 @@ choices! {
     allocation: Allocation,
     /// What leaves memory when a file is evicted.
     eviction: Eviction,
-    /// Whether the pages of a file that are cached stay there when it is opened.
+    /// Whether the pages of a file that are cached stay there when it is opened; 'bypasses' where reads and writes use no cache.
     opening: Opening,
+    /// Whether data are made durable when a program asks for it, or before each write of a job returns.
+    syncs: Syncs,
     /// Whether free memory is there, or the host of a virtual machine has taken it.
     free_memory: FreeMemory,
     /// Whose requests a token bucket holds to its limits: the kernel's own threads are in no group that has any.

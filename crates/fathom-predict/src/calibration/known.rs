@@ -8,12 +8,13 @@ use fathom_sys::facts::{Device, Mount};
 use fathom_sys::{affinity, dirty, facts};
 
 use crate::model::{
-    Device as DeviceKind, Journal, LIMITS, Limited, Model, Opening, Origin, PAGE, Parameter, Scalar,
+    Device as DeviceKind, Journal, LIMITS, Limited, Model, Opening, Origin, PAGE, Parameter, Scalar, Syncs,
 };
 use fathom_model::kernel::Kernel;
-use fathom_program::workload::{CallKind, Pass, ScratchFile, Workload};
+use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
 use fathom_run::fault::Fault;
 use fathom_run::machine::Machine;
+use fathom_stats::quantile;
 use fathom_survey::experiment::{BlockSize, DeviceLatency, Effort, Experiment, ReadaheadWindow, WritePath};
 use fathom_survey::finding::{Finding, Kind, Status, Value};
 use fathom_survey::survey::{self, Plan};
@@ -64,6 +65,9 @@ pub fn found_by_other_means(
         Some(device) => {
             declare(model, Scalar::LargestIo, device.largest_request_bytes);
             model.parameters.choices.journal = journal(&mount, &device);
+            if mount.options.split(',').any(|option| option == "sync") {
+                model.parameters.choices.syncs = Syncs::Always;
+            }
             limits(model, &device);
         }
     }
@@ -103,8 +107,8 @@ pub fn found_by_other_means(
     Ok(findings)
 }
 
-/// What a server has to do with the page cache: whether writes wait for it, and whether cached pages stay when their file is
-/// opened again.
+/// What a server has to do with the page cache: whether writes wait for it, whether there are cached pages, and whether they stay
+/// when their file is opened again.
 fn of_server(model: &mut Model, machine: &mut dyn Machine, findings: &[Finding]) -> Result<(), Fault> {
     const FILE: &str = "opened";
     const SIZE: u64 = 1 << 18;
@@ -131,11 +135,39 @@ fn of_server(model: &mut Model, machine: &mut dyn Machine, findings: &[Finding])
     }
     witness.perform(&open, 0)?;
     let after = witness.cached(FILE, Duration::ZERO)?;
-    if before.zip(after).is_some_and(|(before, after)| after < before / 2) {
-        model.parameters.choices.opening = Opening::Drops;
-    }
     witness.remove(FILE);
+    match before.zip(after) {
+        Some((before, after)) if after < before / 2 => model.parameters.choices.opening = Opening::Drops,
+        None if bypasses_cache(machine)? => model.parameters.choices.opening = Opening::Bypasses,
+        _ => {}
+    }
     Ok(())
+}
+
+/// Whether what was just read is read again as slowly as with O_DIRECT.
+fn bypasses_cache(machine: &mut dyn Machine) -> Result<bool, Fault> {
+    // The same request takes up to five times as long where the server sleeps on another CPU, and a copy from the cache is tens of times as
+    // fast as any.
+    const FASTER: f64 = 8.0;
+    const LABELS: [&str; 2] = ["again", "direct"];
+    let pages = Region { offset: 0, size: PAGE, step: PAGE, count: 64 };
+    let read = |label| Pass::timed(0, &[CallKind::Pread], pages).label(label);
+    let workload = Workload::new(vec![ScratchFile::filled("again", 64 * PAGE)])
+        .pass(Pass::priming(0, &[CallKind::Pread], pages))
+        .pass(read(LABELS[0]))
+        .pass(Pass::untimed(0, &[CallKind::OpenDirect]))
+        .pass(read(LABELS[1]))
+        .pass(Pass::untimed(0, &[CallKind::Open]))
+        .rounds(8);
+    match machine.run(&workload) {
+        Ok(samples) => {
+            let [again, direct] = LABELS.map(|label| quantile::median(&samples.latencies(label, 0)));
+            Ok(again.zip(direct).is_some_and(|(again, direct)| again * FASTER > direct))
+        }
+        // O_DIRECT was refused.
+        Err(Fault::System(_) | Fault::Short { .. }) => Ok(false),
+        Err(fault) => Err(fault),
+    }
 }
 
 /// Puts what the kernel declares, if it does.

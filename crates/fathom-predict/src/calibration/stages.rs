@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::model::{Fits, Found, Journal, Model, Number, PAGE, Parameters, Scalar};
+use crate::model::{Fits, Found, Journal, Model, Number, Opening, PAGE, Parameters, Scalar, Syncs};
 use crate::trial::is_short;
 use fathom_program::job::{Blocks, DIRECTIONS, Depth, Direction, Engine, Files, Job, Pattern};
 
@@ -221,10 +221,16 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                 .collect(),
         },
     ];
-    if model.parameters[Scalar::WriteThrough] > 0.0 {
-        // The price of a write is that of the server first of all, which the syncs tell.
+    let waits =
+        model.parameters[Scalar::WriteThrough] > 0.0 || model.parameters.choices.syncs == Syncs::Always;
+    if waits {
+        // The price of a write is that of the server or of a sync first of all, which the syncs tell.
         let last = stages.len() - 1;
         stages.swap(last - 1, last);
+    }
+    if model.parameters.choices.opening == Opening::Bypasses {
+        // There are no cached data.
+        stages.retain(|stage| matches!(stage.fits, Fits::ColdReads | Fits::Syncs));
     }
     stages
 }

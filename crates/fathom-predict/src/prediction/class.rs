@@ -3,12 +3,13 @@
 use fathom_model::file_read::PAGE;
 use fathom_model::io_path::thresholds;
 
-use crate::model::{Opening, Parameters, Runner, Scalar};
-use fathom_program::job::{Direction, Durability, Engine, Job, OpenSync, Pattern};
+use crate::model::{Opening, Parameters, Runner, Scalar, Syncs};
+use fathom_program::job::{Depth, Direction, Durability, Engine, Job, OpenSync, Pattern};
 
 /// The class of a job on a model: `cached_sequential_read`, `random_write_sync` and the like; `throttled` where it
 /// writes so much that it has to wait for the device, `past_cache` where its file does not stay in memory.
 pub fn class(job: &Job, parameters: &Parameters) -> String {
+    let job = &as_mounted(job.clone(), parameters);
     if matches!(job.engine, Engine::Null | Engine::Falloc | Engine::Ftruncate) {
         return Engine::Null.name().to_owned();
     }
@@ -62,12 +63,30 @@ pub(crate) fn finds_cached(job: &Job, parameters: &Parameters) -> bool {
     match choices.opening {
         Opening::Keeps => job.pre_read || !job.invalidate,
         Opening::Drops => job.pre_read && choices.runner == Runner::Fathom,
+        Opening::Bypasses => false,
     }
+}
+
+/// A job as the mount has it. Where transfers bypass the cache, one without `direct=1` waits for each of them, whatever its engine: the
+/// kernel has them done before the call returns (`fuse_direct_read_iter`, without `IOCB_DIRECT`). A mount with `sync` has each write
+/// do what `O_DSYNC` does (`iocb_is_dsync`).
+fn as_mounted(mut job: Job, parameters: &Parameters) -> Job {
+    let choices = parameters.choices;
+    if choices.opening == Opening::Bypasses && !job.direct {
+        job = Job { direct: true, pre_read: false, depth: Depth::default(), ..job };
+    }
+    // There is one sync at a time in the model.
+    let overlap = job.direct && job.depth.most > 1;
+    if choices.syncs == Syncs::Always && job.durability.open == OpenSync::No && !overlap {
+        job.durability.open = OpenSync::Dsync;
+    }
+    job
 }
 
 /// A job as its runner has it where an open drops what is cached of a file: fio opens its files again for each pass, but where
 /// time ends it.
 pub(super) fn as_opened(job: Job, parameters: &Parameters) -> Job {
+    let job = as_mounted(job, parameters);
     match (parameters.choices.opening, parameters.choices.runner) {
         (Opening::Drops, Runner::Fio) => {
             Job { pre_read: false, invalidate: job.drops_caches() || !job.time_based, ..job }
@@ -83,6 +102,33 @@ mod tests {
     use super::super::predict;
     use super::super::tests::{QUICK, job, silent};
     use super::*;
+    use crate::model::Model;
+
+    #[test]
+    fn a_mount_decides_whether_jobs_use_the_cache_and_sync_each_write() {
+        let mut model = silent();
+        model.set("opening=bypasses").unwrap();
+        let took = |model: &Model, job: Job| {
+            let one = predict(std::slice::from_ref(&job), model, QUICK).unwrap().outcomes[0][0].clone();
+            (one.elapsed_ns, class(&job, &model.parameters))
+        };
+        let direct = took(&silent(), Job { direct: true, ..job("read") });
+        assert_eq!(direct.1, "direct_sequential_read");
+        let kept = Job { pre_read: true, invalidate: false, ..job("read") };
+        let deep = Depth { most: 8, ..Depth::default() };
+        let queued = Job { engine: Engine::Libaio, depth: deep, ..job("read") };
+        assert_eq!(took(&model, kept.clone()), direct);
+        let (waited, class) = took(&model, queued);
+        assert!(class == "aio_direct_sequential_read" && waited >= direct.0, "{class} {waited}");
+        assert!(took(&silent(), kept).0 < direct.0 / 10);
+
+        let mut model = silent();
+        model.set("syncs=always").unwrap();
+        let [plain, mut asks] = [0, 1].map(|_| Job { read_percent: 0, ..job("write") });
+        asks.durability.open = OpenSync::Dsync;
+        assert_eq!(took(&model, plain.clone()), took(&silent(), asks));
+        assert!(took(&model, plain.clone()).0 > 10 * took(&silent(), plain).0);
+    }
 
     #[test]
     fn where_an_open_drops_the_cache_fio_finds_nothing_of_what_was_read_in_and_fathom_does() {

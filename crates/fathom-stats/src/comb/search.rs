@@ -108,9 +108,12 @@ impl Series<'_> {
             let Tally { present, total } = tally;
             return Ok(Found { period, base: period, teeth: total, present, p_value });
         }
-        let weak = || (self.min_period..=largest_period).find(|&period| self.is_weak_comb(period));
-        Err(match doubtful.or_else(weak) {
-            Some(period) => NoComb::Inconsistent { period },
+        if let Some(period) = doubtful {
+            return Err(NoComb::Inconsistent { period });
+        }
+        let weak = (self.min_period..=largest_period).find_map(|period| self.weak_comb(period));
+        Err(match weak {
+            Some(doubt) => doubt,
             None if self.is_blind() => NoComb::TooNoisy,
             None => NoComb::Absent { largest_period },
         })
@@ -241,11 +244,16 @@ impl Series<'_> {
         quantile::quantile(&heights, share).map_or((0.0, 0.0), |height| (height, error))
     }
 
-    /// Whether the multiples of `period` together stand out, though single ones do not.
-    fn is_weak_comb(&self, period: usize) -> bool {
+    /// What it is if the multiples of `period` together stand out, though single ones do not.
+    fn weak_comb(&self, period: usize) -> Option<NoComb> {
         let base = |i| interior(i, period, self.level.len(), self.skip);
         let (height, error) = self.pooled_height(self.multiples(period), 1.0 - DOUBTFUL_SHARE, base);
-        height > self.negligible_height.ln_1p().max(4.0 * error)
+        let is_low = height + ERRORS_ABOVE * error < self.min_height.ln_1p();
+        (height > self.negligible_height.ln_1p().max(4.0 * error)).then_some(if is_low {
+            NoComb::TooLow { period }
+        } else {
+            NoComb::Inconsistent { period }
+        })
     }
 
     /// Whether even many teeth together are known too poorly to show more than a negligible height.

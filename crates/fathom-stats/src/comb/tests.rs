@@ -171,6 +171,27 @@ fn heights_are_covered() {
     }
 }
 
+#[test]
+fn teeth_are_too_low_only_where_more_rounds_make_them_no_higher() {
+    let outcomes = |height: f64, rounds: usize| {
+        let levels: Vec<f64> =
+            (0..2320).map(|i| if i % 32 == 0 { 1000.0 * (1.0 + height) } else { 1000.0 }).collect();
+        let of = |seed| found(&Planted::new(seed).rounds(&levels, rounds, 0.15, 0.2, 26.0), 2320);
+        let all: Vec<_> = (0..25).map(of).collect();
+        [
+            all.iter().filter(|one| one.is_ok()).count(),
+            all.iter().filter(|one| **one == Err(NoComb::TooLow { period: 32 })).count(),
+        ]
+    };
+    // As on bindfs, where a write waits for a server, and a page is little of that.
+    let [found, too_low] = outcomes(0.045, 60);
+    assert!(found == 0 && too_low >= 23, "{found} {too_low}");
+    for rounds in [12, 60, 180] {
+        let [_, too_low] = outcomes(0.08, rounds);
+        assert_eq!(too_low, 0, "{rounds} rounds");
+    }
+}
+
 /// Asserts that matrices of 256 positions by 24 rounds from `noise` hold no comb.
 fn assert_no_comb(name: &str, noise: impl Fn(&mut Planted) -> Vec<f64>) {
     let mut score = Score::default();

@@ -75,6 +75,10 @@ impl Experiment for BlockSize {
                         continue 'sweeps;
                     }
                     Err(NoAnswer::Unclear(why)) => reason = why,
+                    Err(NoAnswer::TooLow(why)) => {
+                        reason = why;
+                        break 'sweeps;
+                    }
                 }
             }
             break;

@@ -95,7 +95,7 @@ fn fault_comb(session: &mut Session<'_>) -> Answer<Combs> {
                     Bytes(largest)
                 );
             }
-            Err(NoAnswer::Unclear(why)) => reason = why,
+            Err(NoAnswer::Unclear(why) | NoAnswer::TooLow(why)) => reason = why,
         }
     }
     inconclusive(reason)

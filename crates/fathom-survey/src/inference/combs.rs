@@ -1,5 +1,6 @@
 //! Nested periods in the latencies of small equal operations.
 
+use fathom_program::units::Bytes;
 use fathom_stats::Rounds;
 use fathom_stats::comb::{self, Comb, NoComb};
 
@@ -53,6 +54,8 @@ pub enum NoAnswer {
     Absent(u64),
     /// More rounds may help; why.
     Unclear(String),
+    /// More rounds will not help; why.
+    TooLow(String),
 }
 
 /// Finds the combs in latencies, rounds by `positions`, of operations that stand `step` bytes apart.
@@ -66,12 +69,16 @@ pub fn find(latencies: &[f64], positions: usize, step: u64, wanted: Wanted) -> R
         min_period: wanted.smallest.div_ceil(step) as usize,
         negligible_height: wanted.negligible,
     };
+    let bytes = |period: usize| Bytes(period as u64 * step);
     let combs = comb::find(&rounds, &options).map_err(|reason| match reason {
         NoComb::Absent { largest_period } => NoAnswer::Absent(largest_period as u64 * step),
         NoComb::Inconsistent { period } => {
-            let bytes = fathom_program::units::Bytes(period as u64 * step);
-            unclear(format!("something recurs every {bytes}, but not regularly"))
+            unclear(format!("something recurs every {}, but not regularly", bytes(period)))
         }
+        NoComb::TooLow { period } => NoAnswer::TooLow(format!(
+            "what recurs every {} is too little of what each call takes",
+            bytes(period)
+        )),
         other => unclear(other.to_string()),
     })?;
     let tooth = |comb: &Comb| Tooth {

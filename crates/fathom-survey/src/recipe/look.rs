@@ -31,7 +31,7 @@ pub(super) fn comb(samples: &Samples, pass: usize, step: u64) -> String {
             format!("an operation is slower every {}{}: {meaning}", Bytes(found.fundamental.period), taller)
         }
         Err(NoAnswer::Absent(largest)) => format!("nothing recurs at distances of up to {}", Bytes(largest)),
-        Err(NoAnswer::Unclear(why)) => format!("no answer: {why}"),
+        Err(NoAnswer::Unclear(why) | NoAnswer::TooLow(why)) => format!("no answer: {why}"),
     }
 }
 

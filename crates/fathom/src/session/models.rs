@@ -64,7 +64,13 @@ impl Session {
         let found = calibration::found_by_other_means(&mut model, &mut linux, &self.path, self.seed);
         self.close(found, linux)?;
         let mut site = self.site(&begun, needs.space, self.limits())?;
-        let accounts = calibration::calibrate(&mut model, &mut site, self.seed)?;
+        let accounts = match calibration::calibrate(&mut model, &mut site, self.seed) {
+            Err(Fault::OutOfTime) => {
+                let reason = "the time allowed ran out before each job had run once: raise --max-time";
+                return Err(Error::Failed(reason.to_owned()));
+            }
+            other => other?,
+        };
         self.bytes_written += site.bytes_written();
         let from = begun.provenance;
         model.made = Some(Made {
