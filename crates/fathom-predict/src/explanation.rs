@@ -117,7 +117,7 @@ pub fn explain(
     let [of_first, of_second] = predicted;
     let predicted = [of_first?.forecasts, of_second?.forecasts];
     let rates = |parameters: &Parameters| -> Result<Vec<f64>, String> {
-        Ok(simulate(jobs, parameters, seed)?.iter().map(rate).collect())
+        Ok(simulate(jobs, parameters, seed)?.iter().map(|threads| rate(threads)).collect())
     };
     let [first, second] = models.map(|model| &model.parameters);
     let ends = [rates(first)?, rates(second)?];
@@ -187,7 +187,7 @@ pub fn of_surveys(base: &Model, findings: [&[Finding]; 2]) -> ([Model; 2], Vec<S
 }
 
 /// Bytes per second of all threads of a job.
-fn rate(threads: &Vec<Outcome>) -> f64 {
+fn rate(threads: &[Outcome]) -> f64 {
     let of = |sum: Outcome| per_second(sum.transfers.iter().map(|side| side.bytes).sum(), sum.elapsed_ns);
     Outcome::together(threads).map_or(0.0, of)
 }
