@@ -100,7 +100,7 @@ fn the_parameter_that_differs_accounts_for_the_difference() {
         "{told:?}"
     );
     let words: Vec<&str> = told.out.split_whitespace().collect();
-    assert!(words.join(" ").contains("the model 'assumed' on both"), "{told:?}");
+    assert!(words.join(" ").contains("the model 'assumed' for both"), "{told:?}");
     fathom(&["explain", &run, &slow, &job]).complains(2, "give two models, or two surveys");
     fathom(&["explain", &run, "/nothing", &job]).complains(1, "/nothing");
 }

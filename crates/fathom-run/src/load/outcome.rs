@@ -184,7 +184,7 @@ impl Outcome {
     #[must_use]
     pub fn prolonged(mut self, factor: f64) -> Self {
         for side in &mut self.transfers {
-            side.bytes = (side.bytes as f64 * factor) as u64;
+            side.bytes = (side.bytes as f64 * factor).round() as u64;
             side.latency.repeated(factor);
         }
         self.syncs.repeated(factor);
