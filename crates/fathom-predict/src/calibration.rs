@@ -331,7 +331,7 @@ fn best_of(model: &mut Model, stage: &Stage, trials: &[Trial], ways: &[Way]) {
     };
     let mut left: Vec<Fitting<'_>> = ways.par_iter().filter_map(attempt).collect();
     for (steps, stay) in ROUNDS {
-        left.par_iter_mut().for_each(|one| one.go(steps));
+        left.par_iter_mut().for_each(|one| one.search.go(steps));
         left.sort_by(|a, b| a.search.left().total_cmp(&b.search.left()));
         left.truncate(stay);
     }
@@ -343,17 +343,20 @@ fn best_of(model: &mut Model, stage: &Stage, trials: &[Trial], ways: &[Way]) {
 /// Fits numbers to the trials, each from the least value that its search begins at.
 fn fit(model: &mut Model, free: &[(Number, f64)], trials: &[Trial]) {
     if let Some(mut fitting) = Fitting::start(model.clone(), free, trials) {
-        fitting.go(nonlinear::STEPS);
+        fitting.search.go(nonlinear::STEPS);
         *model = fitting.end();
     }
 }
+
+/// How far a model with some numbers is from what was measured, job by job.
+type Residuals<'a> = Box<dyn Fn(&[f64]) -> Vec<f64> + Send + Sync + 'a>;
 
 /// A model whose numbers are being fitted to trials.
 struct Fitting<'a> {
     model: Model,
     numbers: Vec<Number>,
     trials: &'a [Trial],
-    search: nonlinear::Search,
+    search: nonlinear::Search<Residuals<'a>>,
 }
 
 impl<'a> Fitting<'a> {
@@ -362,32 +365,26 @@ impl<'a> Fitting<'a> {
         let start: Vec<f64> =
             free.iter().map(|&(number, least)| model.parameters.number(number).value.max(least)).collect();
         let numbers: Vec<Number> = free.iter().map(|(number, _)| *number).collect();
-        let search = nonlinear::Search::start(&start, &Self::residuals(&model, &numbers, trials))?;
-        Some(Self { model, numbers, trials, search })
-    }
-
-    /// How far a model with such numbers is from what was measured, job by job.
-    fn residuals(model: &Model, numbers: &[Number], trials: &[Trial]) -> impl Fn(&[f64]) -> Vec<f64> + Sync {
-        let still = without_noise(model);
-        move |values| {
+        let measured =
+            trials.iter().filter_map(|trial| Some((&trial.job, trial.ns_per_transfer()?, weight(trial))));
+        let measured: Vec<(&Job, f64, f64)> = measured.collect();
+        let (still, varied) = (without_noise(&model), numbers.clone());
+        let residuals = move |values: &[f64]| {
             let mut tried = still.clone();
-            numbers.iter().zip(values).for_each(|(&number, value)| assume(&mut tried, number, *value));
-            let off = |trial: &Trial| {
-                let measured = trial.ns_per_transfer()?;
-                Some((time(&trial.job, &tried) / measured).ln() * weight(trial))
-            };
-            trials.par_iter().filter_map(off).collect()
-        }
-    }
-
-    fn go(&mut self, steps: usize) {
-        self.search.go(steps, &Self::residuals(&self.model, &self.numbers, self.trials));
+            varied.iter().zip(values).for_each(|(&number, value)| assume(&mut tried, number, *value));
+            let off =
+                |(job, measured, weight): &(&Job, f64, f64)| (time(job, &tried) / measured).ln() * weight;
+            measured.par_iter().map(off).collect()
+        };
+        let residuals: Residuals<'_> = Box::new(residuals);
+        let search = nonlinear::Search::start(&start, residuals)?;
+        Some(Self { model, numbers, trials, search })
     }
 
     /// The model with what was found.
     fn end(self) -> Model {
         let Self { mut model, numbers, trials, search } = self;
-        let found = search.end(&Self::residuals(&model, &numbers, trials));
+        let found = search.end();
         // Few jobs: the tails of Student's t reach further.
         let freedom = (found.residuals.len().saturating_sub(numbers.len())).max(1) as f64;
         let reach = 1.96 * (1.0 + 2.0 / freedom);

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::as_surveyed;
 use crate::model::{Curve, Model, Number, Parameters};
-use crate::prediction::{Estimate, Settings, Side, predict, simulate};
+use crate::prediction::{Estimate, Forecast, Settings, predict, simulate};
 use fathom_program::job::Job;
 use fathom_program::units::{Bytes, Nanos};
 use fathom_run::load::{Outcome, per_second};
@@ -113,14 +113,16 @@ pub fn explain(
     unmodelled: Vec<String>,
     seed: u64,
 ) -> Result<Explanation, String> {
-    let predicted = models.map(|model| predict(jobs, model, Settings { seed, ..Settings::default() }));
-    let [of_first, of_second] = predicted;
-    let predicted = [of_first?.forecasts, of_second?.forecasts];
+    let settings = Settings { seed, ..Settings::default() };
+    let [of_first, of_second] = models.map(|model| predict(jobs, model, settings));
+    let predicted = [of_first?, of_second?];
     let rates = |parameters: &Parameters| -> Result<Vec<f64>, String> {
         Ok(simulate(jobs, parameters, seed)?.iter().map(|threads| rate(threads)).collect())
     };
     let [first, second] = models.map(|model| &model.parameters);
-    let ends = [rates(first)?, rates(second)?];
+    // The models as they are ran for the predictions.
+    let ends = [0, 1]
+        .map(|end| -> Vec<f64> { predicted[end].outcomes.iter().map(|threads| rate(threads)).collect() });
     let differing: Vec<String> = differing(first, second).into_iter().collect();
     let both = |name: &String| {
         let with = rates(&replaced(first, second, name)?)?;
@@ -128,7 +130,7 @@ pub fn explain(
     };
     let changed = differing.par_iter().map(both).collect::<Result<Vec<_>, String>>()?;
     let of_job = |(at, job): (usize, &Job)| {
-        let forecasts = [0, 1].map(|end| in_all(&predicted[end][at].sides));
+        let forecasts = [0, 1].map(|end| in_all(&predicted[end].forecasts[at]));
         let corrected = [0, 1].map(|end| forecasts[end].value / ends[end][at]);
         let [from, to] = forecasts.map(|rate| 1.0 / rate.value);
         let is_same = (from / to).ln().abs() <= SAME;
@@ -192,10 +194,9 @@ fn rate(threads: &[Outcome]) -> f64 {
     Outcome::together(threads).map_or(0.0, of)
 }
 
-/// Bytes per second in both directions.
-fn in_all(sides: &[Side]) -> Estimate {
-    let sum = |of: fn(&Estimate) -> f64| sides.iter().map(|side| of(&side.bytes_per_second)).sum();
-    Estimate { value: sum(|rate| rate.value), low: sum(|rate| rate.low), high: sum(|rate| rate.high) }
+/// Bytes per second in both directions: none where nothing is moved.
+fn in_all(forecast: &Forecast) -> Estimate {
+    forecast.bytes_per_second().unwrap_or(Estimate { value: 0.0, low: 0.0, high: 0.0 })
 }
 
 /// The names of what two sets of parameters differ in: scalars, curves as a whole, choices.

@@ -28,7 +28,7 @@ pub use self::traces::validate_traces;
 
 use self::by_fio::Beside;
 use crate::model::{Model, Runner};
-use crate::prediction::{self, Estimate, Prediction, Settings};
+use crate::prediction::{self, Estimate, Forecast, Prediction, Settings};
 use crate::trial::{self, Settled, Trial, Turns};
 use fathom_program::job::{Direction, Job};
 use fathom_run::fault::Fault;
@@ -353,12 +353,7 @@ fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
         prediction::predict(alone, model, Settings { seed, ..Settings::default() })?;
     let sum =
         outcomes.first().and_then(|threads| Outcome::together(threads)).ok_or("nothing was predicted")?;
-    let estimates = forecasts.iter().flat_map(|job| &job.sides).map(|side| side.bytes_per_second);
-    let rate = estimates.reduce(|a, b| Estimate {
-        value: a.value + b.value,
-        low: a.low + b.low,
-        high: a.high + b.high,
-    });
+    let rate = forecasts.first().and_then(Forecast::bytes_per_second);
     let told = Told {
         rate: rate.ok_or("nothing was predicted")?,
         tails_ns: TAILS.map(|share| {

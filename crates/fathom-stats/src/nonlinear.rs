@@ -5,15 +5,17 @@
 //! step to step they are learned from what the step led to (Broyden, 1965), and taken anew where that leads no further.
 //!
 //! ```
-//! use fathom_stats::nonlinear::{STEPS, fit};
+//! use fathom_stats::nonlinear::{STEPS, Search};
 //!
 //! // Two prices from the times of three jobs, as shares of what was measured.
 //! let measured = [110.0, 1_010.0, 10_010.0];
 //! let calls = [1.0, 1.0, 1.0];
 //! let bytes = [100.0, 1_000.0, 10_000.0];
-//! let found = fit(STEPS, &[1.0, 0.1], |prices| {
+//! let mut search = Search::start(&[1.0, 0.1], |prices| {
 //!     (0..3).map(|job| ((prices[0] * calls[job] + prices[1] * bytes[job]) / measured[job]).ln()).collect()
 //! }).unwrap();
+//! search.go(STEPS);
+//! let found = search.end();
 //! assert!((found.values[0] - 10.0).abs() < 1e-3 && (found.values[1] - 1.0).abs() < 1e-3);
 //! ```
 
@@ -41,21 +43,9 @@ const LEAST_DAMPING: f64 = 1e-4;
 /// A step that makes the sum of squares less by no more than this share, or promises no more, is the last.
 const ENOUGH: f64 = 1e-3;
 
-/// Finds the positive numbers that make the sum of the squared residuals least, from a start, or comes as near as so many steps
-/// lead; [`STEPS`] are enough.
-///
-/// `residuals` gives one residual per observation, all of the same weight, and is asked on all CPUs at once. None where there
-/// are fewer observations than numbers, or a residual is no number at the start.
-pub fn fit(steps: usize, start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64> + Sync) -> Option<Fit> {
-    let mut search = Search::start(start, &residuals)?;
-    search.go(steps, &residuals);
-    Some(search.end(&residuals))
-}
-
 /// A search for the positive numbers that make the sum of the squared residuals least, which goes on for as long as it is worth it.
-/// All that is asked of it is asked about the same residuals.
-#[derive(Debug, Clone)]
-pub struct Search {
+pub struct Search<R> {
+    residuals: R,
     values: Vec<f64>,
     left: Vec<f64>,
     slopes: Vec<Vec<f64>>,
@@ -67,17 +57,18 @@ pub struct Search {
     is_over: bool,
 }
 
-impl Search {
-    /// Begins a search. None where there are fewer observations than numbers, or a residual is no number.
-    pub fn start(start: &[f64], residuals: &(impl Fn(&[f64]) -> Vec<f64> + Sync)) -> Option<Self> {
+impl<R: Fn(&[f64]) -> Vec<f64> + Sync> Search<R> {
+    /// Begins a search from the numbers given. `residuals` gives one residual per observation, all of the same weight, and is asked on
+    /// all CPUs at once. None where there are fewer observations than numbers, or a residual is no number.
+    pub fn start(start: &[f64], residuals: R) -> Option<Self> {
         let values: Vec<f64> = start.iter().map(|value| value.max(f64::MIN_POSITIVE)).collect();
         let left = residuals(&values);
         if left.len() < values.len() || values.is_empty() || left.iter().any(|one| !one.is_finite()) {
             return None;
         }
-        let slopes = differences(&values, &left, residuals);
+        let slopes = differences(&values, &left, &residuals);
         let (damping, grows) = (LEAST_DAMPING, 2.0);
-        Some(Self { values, left, slopes, are_taken: true, damping, grows, is_over: false })
+        Some(Self { residuals, values, left, slopes, are_taken: true, damping, grows, is_over: false })
     }
 
     /// The sum of the squared residuals where the search is now.
@@ -85,18 +76,18 @@ impl Search {
         squares(&self.left)
     }
 
-    /// Makes at most so many steps more.
-    pub fn go(&mut self, steps: usize, residuals: &(impl Fn(&[f64]) -> Vec<f64> + Sync)) {
+    /// Makes at most so many steps more; [`STEPS`] are enough.
+    pub fn go(&mut self, steps: usize) {
         for _ in 0..steps {
             if self.is_over {
                 return;
             }
-            self.is_over = !self.step(residuals);
+            self.is_over = !self.step();
         }
     }
 
     /// Makes a step; whether another one may lead further.
-    fn step(&mut self, residuals: &(impl Fn(&[f64]) -> Vec<f64> + Sync)) -> bool {
+    fn step(&mut self) -> bool {
         if squares(&self.left) < 1e-24 {
             return false;
         }
@@ -105,7 +96,7 @@ impl Search {
         let step: Vec<f64> = step.iter().map(|step| step.clamp(-LONGEST, LONGEST)).collect();
         let promised = 1.0 - squares(&led_to(&self.slopes, &step, &self.left)) / squares(&self.left);
         let tried: Vec<f64> = self.values.iter().zip(&step).map(|(value, step)| value * step.exp()).collect();
-        let there = residuals(&tried);
+        let there = (self.residuals)(&tried);
         let gained = 1.0 - squares(&there) / squares(&self.left);
         let were_taken = self.are_taken;
         if gained > 0.0 {
@@ -121,19 +112,19 @@ impl Search {
         if were_taken && is_whole && (gained > 0.0 || promised < ENOUGH) {
             return false;
         }
-        self.take_slopes(residuals);
+        self.take_slopes();
         true
     }
 
-    fn take_slopes(&mut self, residuals: &(impl Fn(&[f64]) -> Vec<f64> + Sync)) {
+    fn take_slopes(&mut self) {
         if !self.are_taken {
-            (self.slopes, self.are_taken) = (differences(&self.values, &self.left, residuals), true);
+            (self.slopes, self.are_taken) = (differences(&self.values, &self.left, &self.residuals), true);
         }
     }
 
     /// What the search has found.
-    pub fn end(mut self, residuals: &(impl Fn(&[f64]) -> Vec<f64> + Sync)) -> Fit {
-        self.take_slopes(residuals);
+    pub fn end(mut self) -> Fit {
+        self.take_slopes();
         let deviations = deviations(&self.slopes, &self.left);
         Fit { values: self.values, deviations, residuals: self.left }
     }
@@ -245,6 +236,12 @@ mod tests {
 
     use super::*;
 
+    fn fit(steps: usize, start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64> + Sync) -> Option<Fit> {
+        let mut search = Search::start(start, residuals)?;
+        search.go(steps);
+        Some(search.end())
+    }
+
     /// Jobs at planted prices with 3 % of noise: the intervals of 95 % hold the truth as often as they say.
     #[test]
     fn intervals_hold_what_was_planted() {
@@ -284,12 +281,12 @@ mod tests {
         let jobs = [1.0, 2.0, 3.0, 4.0, 5.0];
         let residuals =
             |prices: &[f64]| jobs.map(|job| (of(prices, job) / of(&[50.0, 3.0], job)).ln()).to_vec();
-        let mut search = Search::start(&[1.0, 100.0], &residuals).unwrap();
-        search.go(2, &residuals);
-        assert!(search.left() > 0.1, "{search:?}");
-        search.go(STEPS - 2, &residuals);
-        assert!(search.left() < 1e-6, "{search:?}");
-        assert_eq!(search.end(&residuals), fit(STEPS, &[1.0, 100.0], residuals).unwrap());
+        let mut search = Search::start(&[1.0, 100.0], residuals).unwrap();
+        search.go(2);
+        assert!(search.left() > 0.1, "{}", search.left());
+        search.go(STEPS - 2);
+        assert!(search.left() < 1e-6, "{}", search.left());
+        assert_eq!(search.end(), fit(STEPS, &[1.0, 100.0], residuals).unwrap());
     }
 
     #[test]

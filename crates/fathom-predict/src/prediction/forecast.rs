@@ -276,6 +276,15 @@ pub(super) enum Known<'a> {
 }
 
 impl Forecast {
+    /// Bytes per second in both directions; none where no data are moved.
+    pub fn bytes_per_second(&self) -> Option<Estimate> {
+        self.sides.iter().map(|side| side.bytes_per_second).reduce(|a, b| Estimate {
+            value: a.value + b.value,
+            low: a.low + b.low,
+            high: a.high + b.high,
+        })
+    }
+
     /// Of the outcomes of one job.
     pub(super) fn of(job: &Job, runs: &Runs, model: &Model) -> Self {
         let class = class(job, &model.parameters);

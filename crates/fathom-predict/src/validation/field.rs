@@ -5,9 +5,9 @@ use fathom_run::fault::Fault;
 use fathom_run::load::Site;
 use fathom_stats::quantile;
 
-use super::{ByFio, Foretold, Held, Outcomes, TAILS, Trials, foretell};
+use super::{ByFio, Foretold, Held, Outcomes, Trials, foretell};
 use crate::model::{Model, Runner};
-use crate::prediction::{self, SHARES};
+use crate::prediction;
 use crate::single_runs::{self, Run, SingleRuns};
 
 /// The jobs that are run where none are given.
@@ -59,8 +59,10 @@ fn hold(one: &Foretold, all: &SingleRuns, model: &Model) -> Option<Held> {
     let rates = |by: Runner| all.by(by).iter().map(|run| run.rate).collect::<Vec<_>>();
     let by = model.parameters.choices.runner;
     let runs = rates(by);
-    const P99: usize = SHARES.len() - TAILS.len();
-    let tail = |run: &Run| Some([run.latencies_ns[P99]?, run.latencies_ns[P99 + 1]?]);
+    let tail = |run: &Run| {
+        let [.., p99, p999] = run.latencies_ns;
+        Some([p99?, p999?])
+    };
     let tails: Vec<_> = all.by(by).iter().filter_map(tail).collect();
     let medians = [Runner::Fio, Runner::Fathom].map(|by| quantile::median(&rates(by)));
     let fio = medians[0].zip(medians[1]).map(|(bytes_per_second, fathoms_bytes_per_second)| ByFio {

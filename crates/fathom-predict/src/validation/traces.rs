@@ -11,7 +11,7 @@ use rand_pcg::rand_core::SeedableRng;
 use super::baselines::as_in_paper;
 use super::{Held, Outcomes, TAILS, Told, Trials};
 use crate::model::{Model, Scalar};
-use crate::prediction::{Estimate, Replay, Settings, device_byte, predict_trace, simulate_trace};
+use crate::prediction::{Replay, Settings, device_byte, predict_trace, simulate_trace};
 use crate::trial::{self, Reserve, bytes_per_second};
 use fathom_program::shuffle::shuffle;
 use fathom_run::fault::Fault;
@@ -73,12 +73,9 @@ fn foretell(trace: &Path, plan: Arc<Plan>, how: How, trials: &Trials<'_>) -> Res
     let replay = Replay::new(&plan, how)?;
     let settings = Settings { seed: trials.seed, ..Settings::default() };
     let (forecast, plain) = predict_trace(&name, &replay, model, settings)?;
-    let rates = forecast.sides.iter().map(|side| side.bytes_per_second);
-    let rate =
-        rates.reduce(|a, b| Estimate { value: a.value + b.value, low: a.low + b.low, high: a.high + b.high });
     let bytes: u64 = plain.transfers.iter().map(|side| side.bytes).sum();
     let told = Told {
-        rate: rate.ok_or("it moves no data")?,
+        rate: forecast.bytes_per_second().ok_or("it moves no data")?,
         tails_ns: TAILS.map(|share| plain.latency_ns(share)),
         paper: bytes_per_second(&simulate_trace(&replay, &as_in_paper(model)?.parameters, 1)),
         plain: bytes as f64 / plain_ns(&replay, model).max(1.0) * 1e9,
