@@ -52,7 +52,7 @@ mod flusher;
 mod journal;
 mod picture;
 mod places;
-mod prices;
+mod costs;
 mod read;
 mod request;
 mod scheduler;
@@ -72,10 +72,10 @@ use fathom_net::{Net, NetBuilder, Simulation};
 
 use self::application::Application;
 pub use self::application::{Ends, Load, Overhead, Queueing};
+pub use self::costs::{Costs, thresholds};
 pub use self::device::DeviceModule;
 pub use self::picture::View;
 use self::places::Shared;
-pub use self::prices::{Prices, thresholds};
 pub use self::request::{At, Request, Urgency};
 pub use self::state::{Done, State};
 use crate::parameters::{Parameters, Scalar};
@@ -84,16 +84,16 @@ pub use crate::read_ahead::Advice;
 /// The path with all its layers.
 #[derive(Clone, Debug)]
 pub struct Path {
-    prices: Arc<Prices>,
+    costs: Arc<Costs>,
     device: DeviceModule,
 }
 
 impl Path {
-    /// The path at the prices of a set of parameters, before the device that they name.
+    /// The path at the costs of a set of parameters, before the device that they name.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         let device = device::module(parameters.choices.device);
-        Self { prices: Arc::new(Prices::of(parameters)), device }
+        Self { costs: Arc::new(Costs::of(parameters)), device }
     }
 
     /// The net that runs a program; it is the same for every program.
@@ -116,7 +116,7 @@ impl Path {
         let (calls, reads, writes) = (net.place("calls"), net.place("reads"), net.place("writes"));
         let (arrived, written) = (net.place("arrived"), net.place("written"));
         // A library that buffers stands between the application and the kernel.
-        let is_buffered = self.prices[Scalar::StdioBuffer] > 0.0;
+        let is_buffered = self.costs[Scalar::StdioBuffer] > 0.0;
         let (done, system_calls) = match is_buffered {
             true => (net.place("done"), net.place("system calls")),
             false => (shared.returned, calls),
@@ -125,30 +125,30 @@ impl Path {
         net.module("application", |net| application::draw(net, program, calls, above));
         if is_buffered {
             let ports = stdio::Ports { calls, done, system_calls };
-            net.module("stdio", |net| stdio::draw(net, &self.prices, ports, shared));
+            net.module("stdio", |net| stdio::draw(net, &self.costs, ports, shared));
         }
         net.module("system call", |net| {
-            system_call::draw(net, &self.prices, system_calls, system_call::Paths { reads, writes }, shared);
+            system_call::draw(net, &self.costs, system_calls, system_call::Paths { reads, writes }, shared);
         });
-        net.module("read", |net| read::draw(net, &self.prices, reads, arrived, shared));
+        net.module("read", |net| read::draw(net, &self.costs, reads, arrived, shared));
         let journal = journal::Ports {
             settling: net.place("settling"),
             steps: net.place("commit steps"),
             committed: net.place("committed"),
             aging: net.place("aging"),
         };
-        net.module("write", |net| write::draw(net, &self.prices, writes, written, journal, shared));
-        net.module("journal", |net| journal::draw(net, &self.prices, journal, shared));
+        net.module("write", |net| write::draw(net, &self.costs, writes, written, journal, shared));
+        net.module("journal", |net| journal::draw(net, &self.costs, journal, shared));
         net.module("flusher", |net| flusher::draw(net, shared));
         let (mut requests, mut served) = (shared.requests, [arrived, written]);
-        if self.prices.has_map {
+        if self.costs.has_map {
             let mapped = net.place("mapped");
             let done = ["reads done", "writes done"].map(|name| net.place(name));
             let ports = allocation::Ports { mapped, served: done, arrived, written };
             net.module("allocation", |net| allocation::draw(net, ports, shared));
             (requests, served) = (mapped, done);
         }
-        if self.prices.has_queue {
+        if self.costs.has_queue {
             let dispatched = net.place("dispatched");
             let done = ["reads served", "writes served"].map(|name| net.place(name));
             let ports = scheduler::Ports { requests, dispatched, served: done, done: served };
@@ -158,14 +158,14 @@ impl Path {
         net.module("device", |net| {
             let [arrived, written] = served.map(|place| net.port_out(place));
             let requests = net.port_in(requests);
-            (self.device)(net, &self.prices, requests, arrived, written);
+            (self.device)(net, &self.costs, requests, arrived, written);
         });
         net.build().expect("the layers fit together")
     }
 
     /// The CPUs that so many threads take turns on; none where there are enough.
     fn cpus_of(&self, threads: u32) -> Option<u32> {
-        Some(self.prices[Scalar::Cpus] as u32).filter(|cpus| (1..threads).contains(cpus))
+        Some(self.costs[Scalar::Cpus] as u32).filter(|cpus| (1..threads).contains(cpus))
     }
 
     /// Runs a program from a state to its end, and gives the state after it.

@@ -6,14 +6,14 @@
 //!
 //! let measured = Parameters::assumed();
 //! let simple = preset("paper")?.on(&measured);
-//! assert_eq!(simple[Scalar::CopiedByte], measured[Scalar::CopiedByte], "prices stay");
+//! assert_eq!(simple[Scalar::CopiedByte], measured[Scalar::CopiedByte], "costs stay");
 //! # Ok::<(), String>(())
 //! ```
 
 use crate::kernel::Kernel;
 use crate::parameters::{Choices, Device, Journal, Parameters, Scalar};
 
-/// Settings that belong together. What they do not name, prices above all, stays as it was measured.
+/// Settings that belong together. What they do not name, costs above all, stays as it was measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// The name.

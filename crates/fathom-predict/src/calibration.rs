@@ -26,10 +26,10 @@ use crate::model::{
 };
 use crate::prediction::{class, device_byte, simulate};
 use crate::single_runs::{self, SingleRuns};
-use crate::trial::{self, Settled, Trial, Turns, is_short, ns_per_transfer};
+use crate::trial::{self, Schedule, Settled, Trial, is_short, ns_per_transfer};
 use fathom_program::job::{self, Direction, Job, Pattern};
 use fathom_run::fault::Fault;
-use fathom_run::load::{self, Needs, Outcome, Site};
+use fathom_run::load::{self, Needs, Outcome, Testbed};
 
 /// How often each job is run: what disturbed one run or two does not move the median.
 pub const REPEATS: usize = 4;
@@ -65,7 +65,7 @@ pub struct Account {
 /// # Errors
 /// A job that makes no sense.
 pub fn needs() -> Result<Needs, String> {
-    let fitted = trial::needs(&[(jobs(), turns(0, Duration::ZERO, Duration::ZERO))])?;
+    let fitted = trial::needs(&[(jobs(), schedule(0, Duration::ZERO, Duration::ZERO))])?;
     let checks = single_runs::needs(checks()?.iter().map(|one| &one.job), REPEATS)?;
     let add = |a: u64, b: u64| a.saturating_add(b);
     Ok(Needs {
@@ -87,33 +87,33 @@ fn checks() -> Result<Vec<SingleRuns>, String> {
     Ok(SingleRuns::of(&file))
 }
 
-/// Fits the parameters of a model to runs at `site`; the model brings what is declared or found by other means.
+/// Fits the parameters of a model to runs at `testbed`; the model brings what is declared or found by other means.
 ///
 /// The jobs of all stages run in random turns over the whole time, so that each stage sees the machine as the
 /// others do, and how it drifts meanwhile. `seed` decides their order.
 ///
 /// # Errors
 /// What ends the runs: an interrupt, a budget, the end of the time.
-pub fn calibrate(model: &mut Model, site: &mut Site, seed: u64) -> Result<Vec<Account>, Fault> {
+pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<Vec<Account>, Fault> {
     let stages: Vec<Stage> = stages(model).into_iter().map(|stage| stage.before_limits(model)).collect();
     let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).collect();
     let mut checks = checks().map_err(Fault::Unsupported)?;
     // The checks, by which a forecast knows how far off it may be, are worth more than another run of each job.
-    let for_checks = site.time_left().map_or(Duration::ZERO, |left| left.mul_f64(CHECKS));
-    let turns = turns(seed, trial::rest_of(model), for_checks);
-    site.watch().expect((trial::runs(jobs.len(), turns) + OTHER_RUNS + checks.len() * REPEATS) as u64);
+    let for_checks = testbed.time_left().map_or(Duration::ZERO, |left| left.mul_f64(CHECKS));
+    let schedule = schedule(seed, trial::rest_of(model), for_checks);
+    testbed.watch().expect((trial::runs(jobs.len(), schedule) + OTHER_RUNS + checks.len() * REPEATS) as u64);
     let programs = single_runs::programs();
     let by = programs[0];
     let cpus = model.parameters[Scalar::Cpus] as u32;
-    put_middle(model, Scalar::Crowded, &crowded(cpus, Runner::Fathom, site)?);
-    near_server(model, by, site)?;
+    put_middle(model, Scalar::Crowded, &crowded(cpus, Runner::Fathom, testbed)?);
+    near_server(model, by, testbed)?;
     taken_memory(model);
-    let trials = trial::run(&jobs, turns, site)?;
-    let own_work = programs_own_work(programs, site)?;
-    let crowd = if by == Runner::Fathom { Vec::new() } else { crowded(cpus, by, site)? };
-    single_runs::run(&mut checks, &[by], REPEATS, seed, site)?;
+    let trials = trial::run(&jobs, schedule, testbed)?;
+    let own_work = programs_own_work(programs, testbed)?;
+    let crowd = if by == Runner::Fathom { Vec::new() } else { crowded(cpus, by, testbed)? };
+    single_runs::run(&mut checks, &[by], REPEATS, seed, testbed)?;
     // All runs are made, and the time allowed is that of runs.
-    let watch = site.watch().clone();
+    let watch = testbed.watch().clone();
     watch.expect(stages.len() as u64);
     logs(model, &trials);
     model.parameters.choices.queued = queued(&trials);
@@ -163,8 +163,8 @@ pub fn one_check_of_each(model: &Model) -> Vec<Job> {
     of_class.into_values().map(|mut jobs| jobs.swap_remove(jobs.len() / 2)).collect()
 }
 
-fn turns(seed: u64, rest: Duration, leaves: Duration) -> Turns {
-    Turns { repeats: REPEATS, seed, rest, state: Settled::ByRuns, leaves }
+fn schedule(seed: u64, rest: Duration, leaves: Duration) -> Schedule {
+    Schedule { repeats: REPEATS, seed, rest, state: Settled::ByRuns, leaves }
 }
 
 /// What the loop does between two calls, which needs no model: the time that no call took.

@@ -104,10 +104,11 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
     let draws = runs(jobs, model, settings) - 1;
     let mut drawn = drawn_sets(&model.parameters, Settings { draws, ..settings }).into_iter();
     let as_it_is = (Part::Drawn, (model.parameters.clone(), settings.seed));
-    let brims = at_brims(&model.parameters, jobs, settings.seed).into_iter().map(|set| (Part::Brims, set));
+    let near_limits =
+        near_limits(&model.parameters, jobs, settings.seed).into_iter().map(|set| (Part::NearLimits, set));
     let other =
         other_memory(&model.parameters, jobs).map(|other| (Part::OtherMemory, (other, settings.seed)));
-    let mut round: Vec<_> = std::iter::once(as_it_is).chain(brims).chain(other).collect();
+    let mut round: Vec<_> = std::iter::once(as_it_is).chain(near_limits).chain(other).collect();
     let mut made: Vec<_> = jobs.iter().map(|_| Runs::default()).collect();
     let mut outcomes = None;
     loop {
@@ -172,7 +173,7 @@ fn of_jobs(threads: &[Vec<Outcome>]) -> Vec<Option<Outcome>> {
 /// The same device held to a little less and to a little more, if it is handed out by slices: a job that needs nearly all of
 /// a slice waits for the next with a few blocks more of metadata, which nobody knows so well. And what is read in before a job
 /// from a file that memory does not hold may have used up two already, which the kernel remembers for as long.
-fn at_brims(parameters: &Parameters, jobs: &[Job], seed: u64) -> Vec<(Parameters, u64)> {
+fn near_limits(parameters: &Parameters, jobs: &[Job], seed: u64) -> Vec<(Parameters, u64)> {
     const UNKNOWN: f64 = 0.03;
     let is_held = LIMITS.into_iter().any(|limit| parameters[limit] > 0.0);
     if !is_held || parameters[Scalar::LimitSlice] == 0.0 {
@@ -186,13 +187,13 @@ fn at_brims(parameters: &Parameters, jobs: &[Job], seed: u64) -> Vec<(Parameters
         }
         held
     };
-    let mut brims = [1.0 - UNKNOWN, 1.0 + UNKNOWN].map(held_to).to_vec();
+    let mut near_limits = [1.0 - UNKNOWN, 1.0 + UNKNOWN].map(held_to).to_vec();
     if jobs.iter().any(|job| job.pre_read && class(job, parameters).starts_with("past_cache")) {
         let mut spent = parameters.clone();
         spent.put_value(Scalar::LimitSpent, 2.0);
-        brims.push(spent);
+        near_limits.push(spent);
     }
-    brims.into_iter().map(|held| (held, seed)).collect()
+    near_limits.into_iter().map(|held| (held, seed)).collect()
 }
 
 /// The machine with its free memory where it was not, for jobs that read into the page cache or write there, if its host takes free
@@ -427,7 +428,7 @@ impl Bench {
         Ok((Arc::new(load), cached))
     }
 
-    /// As `load::Site::lay_out`.
+    /// As `load::Testbed::lay_out`.
     fn lay_out(&mut self, job: &Job) -> Result<(), String> {
         for thread in 0..job.numjobs {
             for ThreadFile { name, region } in job.files_of(thread)? {
@@ -445,7 +446,7 @@ impl Bench {
         Ok(())
     }
 
-    /// As `load::Site::prepare` and `hint`: the state of the cache, and a new descriptor.
+    /// As `load::Testbed::prepare` and `hint`: the state of the cache, and a new descriptor.
     fn prepare(
         &mut self,
         job: &Job,

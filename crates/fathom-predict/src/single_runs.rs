@@ -5,7 +5,7 @@ use fathom_program::job::{Job, JobFile, words_of};
 use fathom_program::shuffle::shuffle;
 use fathom_run::fault::Fault;
 use fathom_run::load::program::{FioReport, run_as_written, version};
-use fathom_run::load::{self, Needs, Outcome, Site, Start};
+use fathom_run::load::{self, Needs, Outcome, Start, Testbed};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
@@ -52,20 +52,20 @@ pub fn run(
     programs: &[Runner],
     rounds: usize,
     seed: u64,
-    site: &mut Site,
+    testbed: &mut Testbed,
 ) -> Result<(), Fault> {
     let mut order: Vec<(usize, Runner)> =
         (0..jobs.len()).flat_map(|at| programs.iter().map(move |&by| (at, by))).collect();
     let mut generator = Pcg64Mcg::seed_from_u64(seed);
-    site.begin_when(Start::Rested);
+    testbed.begin_when(Start::Rested);
     for _ in 0..rounds {
         shuffle(&mut order, &mut generator);
         for &(at, by) in &order {
-            match jobs[at].run(by, site) {
+            match jobs[at].run(by, testbed) {
                 Err(Fault::OutOfTime) if jobs.iter().any(|one| !one.by(by).is_empty()) => return Ok(()),
                 one => one?,
             }
-            site.watch().advance(1)?;
+            testbed.watch().advance(1)?;
         }
     }
     Ok(())
@@ -106,27 +106,28 @@ impl SingleRuns {
     }
 
     /// One run, from what the one before has left.
-    fn run(&mut self, by: Runner, site: &mut Site) -> Result<(), Fault> {
+    fn run(&mut self, by: Runner, testbed: &mut Testbed) -> Result<(), Fault> {
         let job = &self.job;
         if self.refusal.is_some() {
             return Ok(());
         }
-        let left = site.write_budget();
+        let left = testbed.write_budget();
         if self.writes > left {
             self.refusal = Some(Fault::OverBudget { wanted: self.writes, left }.to_string());
             return Ok(());
         }
         if job.is_new() {
-            site.remove(job);
+            testbed.remove(job);
         }
         let run = match by {
-            Runner::Fio => run_as_written(&self.words, job, site).map(|told| Some(Run::by_fio(job, &told))),
-            Runner::Fathom => {
-                load::run(job, site).map(|threads| Outcome::together(&threads).map(|one| Run::of(job, &one)))
+            Runner::Fio => {
+                run_as_written(&self.words, job, testbed).map(|told| Some(Run::by_fio(job, &told)))
             }
+            Runner::Fathom => load::run(job, testbed)
+                .map(|threads| Outcome::together(&threads).map(|one| Run::of(job, &one))),
         };
         if job.is_new() {
-            site.remove(job);
+            testbed.remove(job);
         }
         match run {
             Ok(Some(run)) if run.rate > 0.0 => self.runs[by as usize].push(run),
@@ -175,9 +176,9 @@ mod tests {
         assert_eq!((needs.space, needs.writes), ((256 + 64) << 10, (256 + 4 * 64) << 10));
         let limits = Limits { max_write: 8 << 20, deadline: None };
         let instrument = Instrument::calibrate().unwrap();
-        let mut site =
-            Site::at(&std::env::temp_dir(), needs.space, &instrument, limits, Watch::default()).unwrap();
-        run(&mut jobs, programs(), 2, 1, &mut site).unwrap();
+        let mut testbed =
+            Testbed::at(&std::env::temp_dir(), needs.space, &instrument, limits, Watch::default()).unwrap();
+        run(&mut jobs, programs(), 2, 1, &mut testbed).unwrap();
         for one in &jobs {
             assert_eq!(one.refusal, None);
             for by in [Runner::Fio, Runner::Fathom] {
@@ -191,9 +192,9 @@ mod tests {
             let [median, .., longest] = one.by(Runner::Fathom)[0].latencies_ns;
             assert!(median.unwrap() <= longest.unwrap());
         }
-        assert!(!site.path(&jobs[1].job, 0).exists(), "what was only written is gone");
-        jobs[1].writes = site.write_budget() + 1;
-        run(&mut jobs, &[Runner::Fathom], 1, 1, &mut site).unwrap();
+        assert!(!testbed.path(&jobs[1].job, 0).exists(), "what was only written is gone");
+        jobs[1].writes = testbed.write_budget() + 1;
+        run(&mut jobs, &[Runner::Fathom], 1, 1, &mut testbed).unwrap();
         assert!(jobs[1].refusal.as_ref().unwrap().contains("--max-write"));
         assert_eq!(jobs.iter().map(|one| one.by(Runner::Fathom).len()).collect::<Vec<_>>(), [3, 2, 3]);
     }

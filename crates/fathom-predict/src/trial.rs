@@ -11,7 +11,7 @@ use crate::model::{Model, Scalar};
 use fathom_program::job::{Direction, Job};
 use fathom_program::shuffle::shuffle;
 use fathom_run::fault::Fault;
-use fathom_run::load::{self, Folios, Needs, Outcome, Site, Start};
+use fathom_run::load::{self, Folios, Needs, Outcome, Start, Testbed};
 
 /// A job and what its runs gave.
 #[derive(Debug, Clone)]
@@ -26,9 +26,9 @@ pub struct Trial {
     pub refusal: Option<String>,
 }
 
-/// How to take turns.
+/// How often jobs are run, and in which order and state.
 #[derive(Debug, Clone, Copy)]
-pub struct Turns {
+pub struct Schedule {
     /// How often each job is run.
     pub repeats: usize,
     /// Decides the order.
@@ -41,7 +41,7 @@ pub struct Turns {
     pub leaves: Duration,
 }
 
-impl Turns {
+impl Schedule {
     /// How many rounds come before those that count.
     pub(crate) fn warm(self) -> usize {
         usize::from(self.state == Settled::ByRuns)
@@ -51,7 +51,7 @@ impl Turns {
 /// How the state in which a run begins comes to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
-    /// By runs that do not count: a round of all jobs, and a lap of those that memory serves; by memory that is there and lies in
+    /// By runs that do not count: a round of all jobs, and a pass of those that memory serves; by memory that is there and lies in
     /// large pieces; and by waiting until no other program works on the same core.
     ByRuns,
     /// By nothing: each run goes on from where the one before has left the kernel.
@@ -60,12 +60,12 @@ pub enum Settled {
     ByDropping,
 }
 
-/// Laps of a short job are run until those that nobody disturbed have taken so many ns together, or are so many. A longer
+/// Passes of a short job are run until those that nobody disturbed have taken so many ns together, or are so many. A longer
 /// run is neither calm nor disturbed: it sees what the core is like on average.
-const LAPS_NS: u64 = 40_000_000;
-const ENOUGH_LAPS: usize = 2;
+const PASSES_NS: u64 = 40_000_000;
+const ENOUGH_PASSES: usize = 2;
 /// How long a run is put off at most while somebody works alongside: others do so for some tens of ms at a time, or for
-/// seconds, which would be too long to wait before each of two thousand laps.
+/// seconds, which would be too long to wait before each of two thousand passes.
 const PATIENCE: Duration = Duration::from_millis(150);
 
 /// How many times as long as the one before a round may take.
@@ -82,48 +82,48 @@ pub fn rest_of(model: &Model) -> Duration {
 ///
 /// # Errors
 /// What concerns all jobs: an interrupt, the end of the time, a budget, a full disk.
-pub fn run(jobs: &[Job], turns: Turns, site: &mut Site) -> Result<Vec<Trial>, Fault> {
-    run_beside(jobs, turns, site, &mut |_, _, _| Ok(()))
+pub fn run(jobs: &[Job], schedule: Schedule, testbed: &mut Testbed) -> Result<Vec<Trial>, Fault> {
+    run_each(jobs, schedule, testbed, &mut |_, _, _| Ok(()))
 }
 
 /// How many runs so many jobs make.
-pub fn runs(jobs: usize, turns: Turns) -> usize {
-    jobs * (turns.repeats + turns.warm())
+pub fn runs(jobs: usize, schedule: Schedule) -> usize {
+    jobs * (schedule.repeats + schedule.warm())
 }
 
-/// As [`run`]; after each run `beside` may do something of its own: it is told how many runs are done, and which job
+/// As [`run`]; after each run `after_each` may do something of its own: it is told how many runs are done, and which job
 /// the last one was of.
 ///
 /// # Errors
-/// As [`run`], and what `beside` gives.
-pub fn run_beside(
+/// As [`run`], and what `after_each` gives.
+pub fn run_each(
     jobs: &[Job],
-    turns: Turns,
-    site: &mut Site,
-    beside: &mut dyn FnMut(usize, usize, &mut Site) -> Result<(), Fault>,
+    schedule: Schedule,
+    testbed: &mut Testbed,
+    after_each: &mut dyn FnMut(usize, usize, &mut Testbed) -> Result<(), Fault>,
 ) -> Result<Vec<Trial>, Fault> {
     let mut trials: Vec<Trial> = jobs
         .iter()
         .map(|job| Trial { job: job.clone(), runs: Vec::new(), disturbed: 0, refusal: None })
         .collect();
-    let mut generator = Pcg64Mcg::seed_from_u64(turns.seed);
+    let mut generator = Pcg64Mcg::seed_from_u64(schedule.seed);
     let mut order: Vec<usize> = (0..trials.len()).collect();
-    let warm = turns.warm();
+    let warm = schedule.warm();
     let _held = if warm > 0 { hold_small_pieces() } else { None };
-    let rounds = turns.repeats + warm;
+    let rounds = schedule.repeats + warm;
     for round in 0..rounds {
         let began = Instant::now();
         if warm > 0 {
-            lay_out_anew(jobs, site);
+            lay_out_anew(jobs, testbed);
         }
         // No job always follows the same one.
         shuffle(&mut order, &mut generator);
         let mut run_all = || {
             order.iter().enumerate().try_for_each(|(done, &index)| {
                 // The first use of a file system is no repeat of any other: it reads its maps of free space.
-                once(&mut trials[index], round < warm, turns, site)?;
-                site.watch().advance(1)?;
-                beside(round * jobs.len() + done + 1, index, site)
+                once(&mut trials[index], round < warm, schedule, testbed)?;
+                testbed.watch().advance(1)?;
+                after_each(round * jobs.len() + done + 1, index, testbed)
             })
         };
         match run_all() {
@@ -133,8 +133,8 @@ pub fn run_beside(
         }
         // Fewer runs of all jobs are worth something, more runs of some are not.
         let is_some = round >= warm;
-        let next = began.elapsed().mul_f64(ROUNDS_DIFFER) + turns.leaves;
-        if is_some && round + 1 < rounds && site.time_left().is_some_and(|left| left <= next) {
+        let next = began.elapsed().mul_f64(ROUNDS_DIFFER) + schedule.leaves;
+        if is_some && round + 1 < rounds && testbed.time_left().is_some_and(|left| left <= next) {
             break;
         }
     }
@@ -143,11 +143,11 @@ pub fn run_beside(
 
 /// Has the files that stay in the cache lie on other pages than in the last round: how fast they are read depends on that as
 /// well. What can't be laid out tells why when it is run.
-fn lay_out_anew(jobs: &[Job], site: &mut Site) {
-    jobs.iter().filter(|job| is_kept(job)).for_each(|job| site.remove(job));
+fn lay_out_anew(jobs: &[Job], testbed: &mut Testbed) {
+    jobs.iter().filter(|job| is_kept(job)).for_each(|job| testbed.remove(job));
     for job in jobs.iter().filter(|job| is_kept(job)) {
         // Its data alone: what it writes itself is no part of it.
-        let _ = site.lay_out(&[Job { read_percent: 100, io_size: None, ..job.clone() }]);
+        let _ = testbed.lay_out(&[Job { read_percent: 100, io_size: None, ..job.clone() }]);
     }
 }
 
@@ -186,8 +186,8 @@ pub(crate) struct Reserve {
 
 impl Reserve {
     /// Takes so many bytes twice, once in large pages, and rather more than less; as folios of a file as well, where there is a
-    /// site for it.
-    pub(crate) fn of(space: u64, site: Option<&mut Site>) -> Self {
+    /// testbed for it.
+    pub(crate) fn of(space: u64, testbed: Option<&mut Testbed>) -> Self {
         // What a small file takes is else as likely to be what its last one left.
         const LEAST: u64 = 32 << 20;
         let spare = spare_memory() / 8;
@@ -201,7 +201,7 @@ impl Reserve {
         for mapping in &kept {
             mapping.leave_cpu_caches();
         }
-        Self { _kept: kept, _folios: site.and_then(|site| site.keep_folios(space).ok()) }
+        Self { _kept: kept, _folios: testbed.and_then(|testbed| testbed.keep_folios(space).ok()) }
     }
 }
 
@@ -212,8 +212,8 @@ pub(crate) fn is_short(job: &Job) -> bool {
     !job.direct && !syncs && (job.pre_read || !job.does(Direction::Read))
 }
 
-/// How many laps of a short job are made at most to find calm ones: what writes has a budget.
-fn most_laps(job: &Job) -> usize {
+/// How many passes of a short job are made at most to find calm ones: what writes has a budget.
+fn most_passes(job: &Job) -> usize {
     if job.does(Direction::Write) { 3 } else { 6 }
 }
 
@@ -222,18 +222,19 @@ fn is_kept(job: &Job) -> bool {
     is_short(job) && !job.is_new()
 }
 
-fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Result<(), Fault> {
+fn once(trial: &mut Trial, is_first: bool, schedule: Schedule, testbed: &mut Testbed) -> Result<(), Fault> {
     if trial.refusal.is_some() {
         return Ok(());
     }
-    let outcome = match turns.state {
-        _ if is_first => laps(&trial.job, &Turns { rest: Duration::ZERO, ..turns }, [1, 1], site),
+    let outcome = match schedule.state {
+        _ if is_first => passes(&trial.job, &Schedule { rest: Duration::ZERO, ..schedule }, [1, 1], testbed),
         Settled::ByRuns if is_short(&trial.job) => {
             // The first does not count, as with fio's `ramp_time`: what somebody else did just before is in the CPU's caches.
-            lap(&trial.job, &turns, site)
-                .and_then(|_| laps(&trial.job, &turns, [ENOUGH_LAPS, most_laps(&trial.job)], site))
+            pass(&trial.job, &schedule, testbed).and_then(|_| {
+                passes(&trial.job, &schedule, [ENOUGH_PASSES, most_passes(&trial.job)], testbed)
+            })
         }
-        _ => laps(&trial.job, &turns, [1, 1], site),
+        _ => passes(&trial.job, &schedule, [1, 1], testbed),
     };
     match outcome {
         Ok(_) if is_first => {}
@@ -251,26 +252,26 @@ fn once(trial: &mut Trial, is_first: bool, turns: Turns, site: &mut Site) -> Res
 }
 
 /// Runs a job again and again as one run, each time with another buffer, since how fast a byte is copied depends on
-/// where the two lie: until `enough` laps were calm, and `most` at most. Those that were disturbed count where none was
+/// where the two lie: until `enough` passes were calm, and `most` at most. Those that were disturbed count where none was
 /// calm; gives whether that is so.
-fn laps(
+fn passes(
     job: &Job,
-    turns: &Turns,
+    schedule: &Schedule,
     [enough, most]: [usize; 2],
-    site: &mut Site,
+    testbed: &mut Testbed,
 ) -> Result<(Option<Outcome>, bool), Fault> {
     let mut sums: [Option<Outcome>; 2] = [None, None];
     let mut calm = 0;
     for _ in 0..most {
-        let Some(one) = lap(job, turns, site)? else { break };
-        let is_disturbed = site.was_disturbed() && one.elapsed_ns < LAPS_NS;
+        let Some(one) = pass(job, schedule, testbed)? else { break };
+        let is_disturbed = testbed.was_disturbed() && one.elapsed_ns < PASSES_NS;
         calm += usize::from(!is_disturbed);
         let sum = &mut sums[usize::from(is_disturbed)];
         match sum {
             Some(sum) => sum.follow(&one),
             None => *sum = Some(one),
         }
-        let is_long = sums[0].as_ref().is_some_and(|calm| calm.elapsed_ns >= LAPS_NS);
+        let is_long = sums[0].as_ref().is_some_and(|calm| calm.elapsed_ns >= PASSES_NS);
         if calm >= enough || is_long {
             break;
         }
@@ -282,51 +283,51 @@ fn laps(
     })
 }
 
-fn lap(job: &Job, turns: &Turns, site: &mut Site) -> Result<Option<Outcome>, Fault> {
-    site.begin_when(match turns.state {
+fn pass(job: &Job, schedule: &Schedule, testbed: &mut Testbed) -> Result<Option<Outcome>, Fault> {
+    testbed.begin_when(match schedule.state {
         // What was read in has used up what a device that is held lets through, and waiting would bring it back.
         Settled::ByDropping => Start::Calm(Duration::ZERO),
         _ if is_short(job) => Start::Calm(PATIENCE),
         _ => Start::Rested,
     });
-    let threads = from_its_state(job, *turns, site, |site| load::run(job, site))?;
+    let threads = from_its_state(job, *schedule, testbed, |testbed| load::run(job, testbed))?;
     Ok(Outcome::together(&threads))
 }
 
 /// Brings about what a run of a job begins with, has `run` do the job, and removes what was made for this run.
 pub(crate) fn from_its_state<T>(
     job: &Job,
-    turns: Turns,
-    site: &mut Site,
-    run: impl FnOnce(&mut Site) -> Result<T, Fault>,
+    schedule: Schedule,
+    testbed: &mut Testbed,
+    run: impl FnOnce(&mut Testbed) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     // What only writes begins with a new file.
     if job.is_new() {
-        site.remove(job);
+        testbed.remove(job);
     }
-    if turns.state == Settled::ByDropping {
-        site.drop_cached(job)?;
+    if schedule.state == Settled::ByDropping {
+        testbed.drop_cached(job)?;
     }
-    if turns.state == Settled::ByRuns && job.pre_read {
+    if schedule.state == Settled::ByRuns && job.pre_read {
         // Nothing of it is near at first, as the model has it.
-        site.leave_cpu_caches(job)?;
+        testbed.leave_cpu_caches(job)?;
     }
     // What is cached already takes no memory. Jobs were checked when they were laid out; one without a size needs none.
     let takes = !is_short(job) || job.is_new();
     let space = if takes { Needs::of(std::slice::from_ref(job)).map_or(0, |needs| needs.space) } else { 0 };
     // The device rests meanwhile.
     let rests_from = Instant::now();
-    let reserve = Reserve::of(space, Some(site));
+    let reserve = Reserve::of(space, Some(testbed));
     if !is_short(job) {
-        std::thread::sleep(turns.rest.saturating_sub(rests_from.elapsed()));
+        std::thread::sleep(schedule.rest.saturating_sub(rests_from.elapsed()));
     }
     drop(reserve);
-    let outcome = run(site);
+    let outcome = run(testbed);
     // Nothing is left for the kernel to write during others' runs, and what a job writes over is on the device.
     if job.is_new() {
-        site.remove(job);
+        testbed.remove(job);
     } else if outcome.is_ok() && job.does(Direction::Write) {
-        site.write_out(job)?;
+        testbed.write_out(job)?;
     }
     outcome
 }
@@ -336,12 +337,12 @@ pub(crate) fn from_its_state<T>(
 ///
 /// # Errors
 /// A job that makes no sense.
-pub fn needs(sets: &[(Vec<Job>, Turns)]) -> Result<Needs, String> {
+pub fn needs(sets: &[(Vec<Job>, Schedule)]) -> Result<Needs, String> {
     let (mut needs, room, _) = one_after_the_other(sets.iter().flat_map(|(jobs, _)| jobs))?;
     needs.space += room;
-    for (jobs, turns) in sets.iter().filter(|(_, turns)| turns.state == Settled::ByRuns) {
+    for (jobs, schedule) in sets.iter().filter(|(_, schedule)| schedule.state == Settled::ByRuns) {
         let kept: Vec<Job> = jobs.iter().filter(|job| is_kept(job)).cloned().collect();
-        needs.writes += Needs::of(&kept)?.space * turns.repeats as u64;
+        needs.writes += Needs::of(&kept)?.space * schedule.repeats as u64;
     }
     needs.writes += writes(sets)?;
     Ok(needs)
@@ -363,18 +364,18 @@ pub(crate) fn one_after_the_other<'a>(
 ///
 /// # Errors
 /// A job that makes no sense.
-pub(crate) fn writes(sets: &[(Vec<Job>, Turns)]) -> Result<u64, String> {
-    sets.iter().map(|(jobs, turns)| written(jobs, *turns)).sum()
+pub(crate) fn writes(sets: &[(Vec<Job>, Schedule)]) -> Result<u64, String> {
+    sets.iter().map(|(jobs, schedule)| written(jobs, *schedule)).sum()
 }
 
 /// Bytes that jobs write in all their repeats; those of a runtime as if it never ended them.
-fn written(jobs: &[Job], turns: Turns) -> Result<u64, String> {
+fn written(jobs: &[Job], schedule: Schedule) -> Result<u64, String> {
     let of = |job: &Job| {
-        let warms = u64::from(turns.state == Settled::ByRuns);
-        let laps =
-            if turns.state != Settled::AsLeft && is_short(job) { 1 + most_laps(job) as u64 } else { 1 };
+        let warms = u64::from(schedule.state == Settled::ByRuns);
+        let passes =
+            if schedule.state != Settled::AsLeft && is_short(job) { 1 + most_passes(job) as u64 } else { 1 };
         let bytes = job.transfer()?.unwrap_or(0) * u64::from(job.numjobs);
-        Ok(bytes / 100 * u64::from(100 - job.read_percent) * (laps * turns.repeats as u64 + warms))
+        Ok(bytes / 100 * u64::from(100 - job.read_percent) * (passes * schedule.repeats as u64 + warms))
     };
     jobs.iter().filter(|job| job.does(Direction::Write)).map(of).sum()
 }
@@ -392,8 +393,8 @@ impl Trial {
             // That of the end is not among those that were timed.
             let syncs = run.syncs.count() + u64::from(self.job.end_fsync);
             let wrote = run.device_wrote?;
-            let beside = [wrote.requests, wrote.bytes.saturating_sub(data)];
-            (self.job.fsync > 0 && syncs > 0).then_some(beside.map(|count| count as f64 / syncs as f64))
+            let own = [wrote.requests, wrote.bytes.saturating_sub(data)];
+            (self.job.fsync > 0 && syncs > 0).then_some(own.map(|count| count as f64 / syncs as f64))
         };
         self.runs.iter().filter_map(of).collect()
     }
@@ -481,7 +482,7 @@ mod tests {
     fn what_there_was_time_for_is_a_result() {
         let instrument = Instrument::calibrate().unwrap();
         let job = Job { size: Some(1 << 20), ..Job::named("read") };
-        let turns = Turns {
+        let schedule = Schedule {
             repeats: 1_000_000,
             seed: 1,
             rest: Duration::from_millis(10),
@@ -490,9 +491,9 @@ mod tests {
         };
         let runs = |time: Duration| {
             let limits = Limits { max_write: 8 << 20, deadline: Some(Instant::now() + time) };
-            let mut site =
-                Site::at(&std::env::temp_dir(), 1 << 20, &instrument, limits, Watch::default()).unwrap();
-            run(std::slice::from_ref(&job), turns, &mut site).map(|trials| trials[0].runs.len())
+            let mut testbed =
+                Testbed::at(&std::env::temp_dir(), 1 << 20, &instrument, limits, Watch::default()).unwrap();
+            run(std::slice::from_ref(&job), schedule, &mut testbed).map(|trials| trials[0].runs.len())
         };
         // Each run rests for 10 ms, so that 4 s have fewer than 400 of them.
         let some = runs(Duration::from_secs(4)).unwrap();
@@ -506,16 +507,16 @@ mod tests {
         let read = Job { size: Some(4 * MIB), pre_read: true, ..Job::named("read") };
         let write = |name, size| Job { size: Some(size), read_percent: 0, ..Job::named(name) };
         let jobs = vec![read, write("small", MIB), write("large", 2 * MIB)];
-        let turns =
-            |state| Turns { repeats: 3, seed: 1, rest: Duration::ZERO, state, leaves: Duration::ZERO };
-        let left = needs(&[(jobs.clone(), turns(Settled::AsLeft))]).unwrap();
+        let schedule =
+            |state| Schedule { repeats: 3, seed: 1, rest: Duration::ZERO, state, leaves: Duration::ZERO };
+        let left = needs(&[(jobs.clone(), schedule(Settled::AsLeft))]).unwrap();
         let near = |bytes: u64, about: u64| bytes.abs_diff(about) < 10_000;
         assert_eq!(left.space, 6 * MIB);
         assert!(near(left.writes, (4 + 3 * 3) * MIB), "{left:?}");
-        let settled = needs(&[(jobs, turns(Settled::ByRuns))]).unwrap();
-        let laps = 3 * (1 + 3) + 1;
+        let settled = needs(&[(jobs, schedule(Settled::ByRuns))]).unwrap();
+        let passes = 3 * (1 + 3) + 1;
         assert!(
-            near(settled.writes, ((1 + 3) * 4 + 3 * laps) * MIB),
+            near(settled.writes, ((1 + 3) * 4 + 3 * passes) * MIB),
             "what stays is laid out anew: {settled:?}"
         );
     }

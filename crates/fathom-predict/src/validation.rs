@@ -1,7 +1,7 @@
 //! A model held to runs that it has never seen: each job is predicted before it is run.
 //!
 //! Every job is run several times, in turns with the others, and what two halves of its runs differ by is the
-//! noise floor beside which the model's error stands. So do the errors of two simpler models: that of paper E, and
+//! noise floor that the model's error is shown next to. So do the errors of two simpler models: that of paper E, and
 //! one of a bandwidth and a latency; and by how much jobs that the calibration ran as well have changed since.
 
 mod again;
@@ -26,13 +26,13 @@ pub use self::condition::Condition;
 pub use self::field::{usual_jobs, validate_in_field};
 pub use self::traces::validate_traces;
 
-use self::by_fio::Beside;
+use self::by_fio::FioRuns;
 use crate::model::{Model, Runner};
 use crate::prediction::{self, Estimate, Forecast, Prediction, Settings};
-use crate::trial::{self, Settled, Trial, Turns};
+use crate::trial::{self, Schedule, Settled, Trial};
 use fathom_program::job::{Direction, Job};
 use fathom_run::fault::Fault;
-use fathom_run::load::{Needs, Outcome, Site};
+use fathom_run::load::{Needs, Outcome, Testbed};
 use fathom_run::provenance::Provenance;
 
 /// The name of the schema that [`Validation`] is published under.
@@ -173,7 +173,7 @@ pub struct Class {
 const TAILS: [f64; 2] = [0.99, 0.999];
 
 /// What was predicted, by this model and in simpler ways: bytes per second in both directions.
-struct Told {
+struct Figures {
     rate: Estimate,
     tails_ns: [f64; TAILS.len()],
     paper: f64,
@@ -182,14 +182,14 @@ struct Told {
 }
 
 /// What was predicted of a job.
-struct Foretold {
+struct Predicted {
     job: Job,
-    told: Told,
+    figures: Figures,
     /// Bytes that it will write.
     writes: u64,
 }
 
-impl Told {
+impl Figures {
     /// Next to what runs came to: the bytes per second of each, and its tail latencies in ns. None without runs.
     fn held(&self, name: &str, class: String, runs: Vec<f64>, tails: &[[f64; TAILS.len()]]) -> Option<Held> {
         let middle = |values: &[f64]| quantile::median(values).filter(|value| *value > 0.0);
@@ -254,14 +254,14 @@ pub struct Outcomes {
 ///
 /// # Errors
 /// What ends the runs: an interrupt, a budget, the end of the time.
-pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> Result<Outcomes, Fault> {
+pub fn validate(condition: Condition, trials: &Trials<'_>, testbed: &mut Testbed) -> Result<Outcomes, Fault> {
     let mut outcomes = Outcomes::default();
-    let reclaimed_before = site.reclaimed_bytes();
+    let reclaimed_before = testbed.reclaimed_bytes();
     let refuse = |reason: String| format!("{}: {reason}", condition.word().unwrap_or("all jobs"));
     let mut model = trials.model.clone();
     // fio's part is compared by the time within calls.
     model.parameters.choices.runner = Runner::Fathom;
-    let settled = condition.make(&mut model, trials.path, site);
+    let settled = condition.make(&mut model, trials.path, testbed);
     // What was changed is put back when this goes.
     let _changed = match settled {
         Ok(changed) => changed,
@@ -272,35 +272,36 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
         Err(fault) => return Err(fault),
     };
     outcomes.effects.extend(condition.effect());
-    let mut foretold = Vec::new();
+    let mut predicted = Vec::new();
     for job in condition.jobs() {
-        match foretell(&job, &model, trials.seed) {
-            Ok(one) => foretold.push(one),
+        match predict_job(&job, &model, trials.seed) {
+            Ok(one) => predicted.push(one),
             Err(reason) => outcomes.refused.push(reason),
         }
     }
-    let mut jobs: Vec<Job> = foretold.iter().map(|one| one.job.clone()).collect();
+    let mut jobs: Vec<Job> = predicted.iter().map(|one| one.job.clone()).collect();
     jobs.extend(condition.again(&model));
     let rest = trial::rest_of(&model);
-    let turns = Turns {
+    let schedule = Schedule {
         repeats: trials.repeats,
         seed: trials.seed,
         rest,
         state: condition.state(),
         leaves: Duration::ZERO,
     };
-    let warm = jobs.len() * turns.warm();
-    site.watch().expect(trial::runs(jobs.len(), turns) as u64);
-    let mut beside = Beside::new(&jobs[..foretold.len()], Turns { repeats: trials.by_fio, ..turns });
-    let trials = trial::run_beside(&jobs, turns, site, &mut |done, index, site| {
-        if done > warm && index < foretold.len() { beside.run(index, site) } else { Ok(()) }
+    let warm = jobs.len() * schedule.warm();
+    testbed.watch().expect(trial::runs(jobs.len(), schedule) as u64);
+    let mut fio_runs =
+        FioRuns::new(&jobs[..predicted.len()], Schedule { repeats: trials.by_fio, ..schedule });
+    let trials = trial::run_each(&jobs, schedule, testbed, &mut |done, index, testbed| {
+        if done > warm && index < predicted.len() { fio_runs.run(index, testbed) } else { Ok(()) }
     })?;
-    for (index, (one, trial)) in foretold.iter().zip(&trials).enumerate() {
+    for (index, (one, trial)) in predicted.iter().zip(&trials).enumerate() {
         let held = hold(one, trial, &model);
         match (&trial.refusal, held) {
             (None, Some(held)) => outcomes.jobs.push(Held {
                 condition: condition.setting(),
-                fio: beside.of(index, trial),
+                fio: fio_runs.of(index, trial),
                 ..held
             }),
             (refusal, _) => {
@@ -309,14 +310,14 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, site: &mut Site) -> R
             }
         }
     }
-    outcomes.again = trials[foretold.len()..].iter().filter_map(|trial| again::of(trial, &model)).collect();
-    outcomes.refused.extend(beside.refused());
+    outcomes.again = trials[predicted.len()..].iter().filter_map(|trial| again::of(trial, &model)).collect();
+    outcomes.refused.extend(fio_runs.refused());
     for held in &mut outcomes.jobs {
         held.class += &condition.word().map(|word| format!(", {word}")).unwrap_or_default();
     }
     if condition == Condition::Usual {
         outcomes.reclaimed_bytes =
-            site.reclaimed_bytes().zip(reclaimed_before).map(|(now, before)| now - before);
+            testbed.reclaimed_bytes().zip(reclaimed_before).map(|(now, before)| now - before);
     }
     Ok(outcomes)
 }
@@ -331,30 +332,30 @@ pub fn needs(
     repeats: usize,
     by_fio: usize,
 ) -> Result<Needs, String> {
-    let turns =
-        |repeats, state| Turns { repeats, seed: 0, rest: Duration::ZERO, state, leaves: Duration::ZERO };
-    let own = |condition: &Condition| (condition.jobs(), turns(repeats, condition.state()));
+    let schedule =
+        |repeats, state| Schedule { repeats, seed: 0, rest: Duration::ZERO, state, leaves: Duration::ZERO };
+    let own = |condition: &Condition| (condition.jobs(), schedule(repeats, condition.state()));
     let own: Vec<_> = conditions.iter().map(own).collect();
-    let fios = |(jobs, own): &(Vec<Job>, Turns)| {
+    let fios = |(jobs, own): &(Vec<Job>, Schedule)| {
         let jobs = jobs.iter().filter(|job| by_fio::runs(job, own.state));
         // No run of fio goes uncounted.
-        (jobs.cloned().collect::<Vec<_>>(), turns(by_fio, Settled::AsLeft))
+        (jobs.cloned().collect::<Vec<_>>(), schedule(by_fio, Settled::AsLeft))
     };
     let fios: Vec<_> = own.iter().map(fios).collect();
     let again =
-        conditions.iter().map(|condition| (condition.again(model), turns(repeats, condition.state())));
+        conditions.iter().map(|condition| (condition.again(model), schedule(repeats, condition.state())));
     let needs = trial::needs(&own.into_iter().chain(again).collect::<Vec<_>>())?;
     Ok(Needs { writes: needs.writes + trial::writes(&fios)?, ..needs })
 }
 
-fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
+fn predict_job(job: &Job, model: &Model, seed: u64) -> Result<Predicted, String> {
     let alone = std::slice::from_ref(job);
     let Prediction { outcomes, forecasts } =
         prediction::predict(alone, model, Settings { seed, ..Settings::default() })?;
     let sum =
         outcomes.first().and_then(|threads| Outcome::together(threads)).ok_or("nothing was predicted")?;
     let rate = forecasts.first().and_then(Forecast::bytes_per_second);
-    let told = Told {
+    let figures = Figures {
         rate: rate.ok_or("nothing was predicted")?,
         tails_ns: TAILS.map(|share| {
             let told = sum.latency_ns(share);
@@ -365,14 +366,14 @@ fn foretell(job: &Job, model: &Model, seed: u64) -> Result<Foretold, String> {
         plain: baselines::plain(job, model)?,
         nearest: baselines::nearest(job, model),
     };
-    Ok(Foretold { job: job.clone(), told, writes: sum.transfers[Direction::Write as usize].bytes })
+    Ok(Predicted { job: job.clone(), figures, writes: sum.transfers[Direction::Write as usize].bytes })
 }
 
-fn hold(one: &Foretold, trial: &Trial, model: &Model) -> Option<Held> {
+fn hold(one: &Predicted, trial: &Trial, model: &Model) -> Option<Held> {
     let runs = trial.each(trial::bytes_per_second);
     let tails: Vec<_> = trial.runs.iter().map(|run| TAILS.map(|share| run.latency_ns(share))).collect();
     let class = prediction::class(&one.job, &model.parameters);
-    let held = one.told.held(&one.job.name, class, runs, &tails)?;
+    let held = one.figures.held(&one.job.name, class, runs, &tails)?;
     Some(Held { disturbed: trial.disturbed, ..held })
 }
 
@@ -396,7 +397,7 @@ const IN_FIELD: f64 = 0.25;
 /// The class of all jobs together.
 const ALL: &str = "all";
 
-/// The jobs of each class together, and of all at the end, beside what the calibration ran as well.
+/// The jobs of each class together, and of all at the end; and the jobs that the calibration ran as well.
 pub fn classes(jobs: &[Held], again: &[Again]) -> Vec<Class> {
     let mut by_class: BTreeMap<&str, Vec<&Held>> = BTreeMap::new();
     jobs.iter().for_each(|job| by_class.entry(&job.class).or_default().push(job));

@@ -21,7 +21,7 @@ pub mod program;
 mod ranks;
 mod record;
 mod sampling;
-mod site;
+mod testbed;
 mod steady;
 mod steer;
 mod write_logs;
@@ -45,11 +45,11 @@ pub use self::needs::Needs;
 pub use self::outcome::{Errors, Latencies, Outcome, Transfers, Wrote, per_second};
 pub use self::ranks::{Meeting, Ranks};
 pub use self::sampling::{Sampled, SampledRates};
-pub use self::site::{Cached, Limits, Site};
 pub use self::steady::Steadiness;
+pub use self::testbed::{Cached, Limits, Testbed};
 pub use self::write_logs::write_logs;
 
-pub use self::site::Folios;
+pub use self::testbed::Folios;
 pub use crate::executor::Levels;
 
 use self::course::Course;
@@ -71,8 +71,8 @@ use fathom_program::job_calls::JobCalls;
 /// # Errors
 /// A job that [`Job::check`] refuses, a budget or a disk that is too small, a call that fails or
 /// moves less than it should, an interrupt, the end of the time allowed.
-pub fn run(job: &Job, site: &mut Site) -> Result<Vec<Outcome>, Fault> {
-    let (mut outcomes, _) = together(std::slice::from_ref(job), site)?;
+pub fn run(job: &Job, testbed: &mut Testbed) -> Result<Vec<Outcome>, Fault> {
+    let (mut outcomes, _) = together(std::slice::from_ref(job), testbed)?;
     Ok(outcomes.pop().unwrap_or_default())
 }
 
@@ -81,17 +81,17 @@ pub fn run(job: &Job, site: &mut Site) -> Result<Vec<Outcome>, Fault> {
 ///
 /// # Errors
 /// As [`run`]; the first fault ends everything.
-pub fn run_all(jobs: &[Job], site: &mut Site) -> Result<Vec<Vec<Outcome>>, Fault> {
+pub fn run_all(jobs: &[Job], testbed: &mut Testbed) -> Result<Vec<Vec<Outcome>>, Fault> {
     let mut outcomes = Vec::with_capacity(jobs.len());
     let mut is_over = false;
     for group in groups(jobs) {
         if is_over {
             let nothing =
-                |job: &Job| vec![Outcome::nothing(1e9 / site.ticks_per_second()); job.numjobs as usize];
+                |job: &Job| vec![Outcome::nothing(1e9 / testbed.ticks_per_second()); job.numjobs as usize];
             outcomes.extend(group.iter().map(nothing));
             continue;
         }
-        let (of_group, ends_all) = together(group, site)?;
+        let (of_group, ends_all) = together(group, testbed)?;
         outcomes.extend(of_group);
         is_over = ends_all;
     }
@@ -118,18 +118,18 @@ const SPIN: Duration = Duration::from_micros(100);
 const REST: Duration = Duration::from_millis(100);
 
 /// The outcomes of jobs that run at the same time, and whether their end was that of all.
-fn together(jobs: &[Job], site: &mut Site) -> Result<(Vec<Vec<Outcome>>, bool), Fault> {
+fn together(jobs: &[Job], testbed: &mut Testbed) -> Result<(Vec<Vec<Outcome>>, bool), Fault> {
     // Looking takes time, and tells something of syncs alone.
     let syncs = jobs.iter().any(|job| job.fsync > 0);
-    let wrote = |site: &Site| if syncs { site.device_wrote() } else { None };
-    let before = wrote(site);
-    site.lay_out(jobs)?;
-    let elsewhere = site.with_files_of_others(jobs)?;
+    let wrote = |testbed: &Testbed| if syncs { testbed.device_wrote() } else { None };
+    let before = wrote(testbed);
+    testbed.lay_out(jobs)?;
+    let elsewhere = testbed.with_files_of_others(jobs)?;
     let jobs = elsewhere.as_deref().unwrap_or(jobs);
-    let (threads, records, ends_all) = started(jobs, site)?;
-    site.meet(Meeting::Ended, jobs)?;
-    let device_wrote = wrote(site).zip(before).map(|(after, before)| after.since(before));
-    let ns_per_tick = 1e9 / site.ticks_per_second();
+    let (threads, records, ends_all) = started(jobs, testbed)?;
+    testbed.meet(Meeting::Ended, jobs)?;
+    let device_wrote = wrote(testbed).zip(before).map(|(after, before)| after.since(before));
+    let ns_per_tick = 1e9 / testbed.ticks_per_second();
     let of = |(thread, record)| outcome(thread, record, ns_per_tick, device_wrote);
     let mut outcomes = threads.iter().zip(records).map(of);
     let outcomes = jobs.iter().map(|job| outcomes.by_ref().take(job.numjobs as usize).collect()).collect();
@@ -137,7 +137,10 @@ fn together(jobs: &[Job], site: &mut Site) -> Result<(Vec<Vec<Outcome>>, bool), 
 }
 
 /// Gets everything ready and runs the threads of some jobs.
-fn started<'a>(jobs: &'a [Job], site: &mut Site) -> Result<(Vec<JobThread<'a>>, Vec<Record>, bool), Fault> {
+fn started<'a>(
+    jobs: &'a [Job],
+    testbed: &mut Testbed,
+) -> Result<(Vec<JobThread<'a>>, Vec<Record>, bool), Fault> {
     let mut list = Vec::new();
     let mut known: HashMap<String, FileId> = HashMap::new();
     for job in jobs {
@@ -152,22 +155,22 @@ fn started<'a>(jobs: &'a [Job], site: &mut Site) -> Result<(Vec<JobThread<'a>>, 
     }
     // What the engine 'null' writes goes nowhere.
     let has_files = jobs.iter().any(|job| job.engine.has_files());
-    let allowed = if has_files { site.write_budget() } else { u64::MAX };
+    let allowed = if has_files { testbed.write_budget() } else { u64::MAX };
     let budget = AtomicU64::new(allowed);
-    if let Some(disks) = &mut site.disks {
+    if let Some(disks) = &mut testbed.disks {
         disks.begin();
     }
-    let records = match site.clock() {
-        Clock::Cycles(counter) => threads(counter, jobs, &list, site, &budget),
-        Clock::Monotonic(counter) => threads(counter, jobs, &list, site, &budget),
+    let records = match testbed.clock() {
+        Clock::Cycles(counter) => threads(counter, jobs, &list, testbed, &budget),
+        Clock::Monotonic(counter) => threads(counter, jobs, &list, testbed, &budget),
     };
-    if let Some(disks) = &mut site.disks {
+    if let Some(disks) = &mut testbed.disks {
         disks.end();
     }
     if has_files {
-        site.count_written(allowed - budget.into_inner());
+        testbed.count_written(allowed - budget.into_inner());
     }
-    site.settle(jobs);
+    testbed.settle(jobs);
     let (records, ends_all) = records?;
     Ok((list, records, ends_all))
 }
@@ -177,16 +180,16 @@ fn threads<C: Counter>(
     clock: C,
     jobs: &[Job],
     threads: &[JobThread<'_>],
-    site: &Site,
+    testbed: &Testbed,
     budget: &AtomicU64,
 ) -> Result<(Vec<Record>, bool), Fault> {
     let failed = AtomicBool::new(false);
     let control = Control {
-        interrupt: site.interrupt(),
+        interrupt: testbed.interrupt(),
         failed: &failed,
         budget,
-        deadline: executor::deadline(clock, site.deadline(), site.ticks_per_second()),
-        ticks_per_second: site.ticks_per_second(),
+        deadline: executor::deadline(clock, testbed.deadline(), testbed.ticks_per_second()),
+        ticks_per_second: testbed.ticks_per_second(),
         counters: &Counters::default(),
         spin: SPIN,
     };
@@ -194,7 +197,7 @@ fn threads<C: Counter>(
     let last = threads.iter().flat_map(|thread| &thread.files).map(|(file, _)| file.0).max();
     let files = last.map_or(0, |last| last as usize + 1);
     let course = Course::of(threads.iter().map(|thread| (thread.job, thread.number)), files);
-    let calm = site.calm();
+    let calm = testbed.calm();
     if let Some(calm) = calm {
         calm.begin();
     }
@@ -207,12 +210,12 @@ fn threads<C: Counter>(
                 if calm.is_none() {
                     std::thread::sleep(REST);
                 }
-                let ready = place::take(thread.job, number).and_then(|()| ready(thread, site));
+                let ready = place::take(thread.job, number).and_then(|()| ready(thread, testbed));
                 // All have opened their files.
                 start.wait();
                 let regions = thread.files.iter().map(|(_, file)| file.region);
                 let ready = ready.and_then(|ready| {
-                    let cached = site.cached(thread.job, &ready.1.descriptors.0, regions)?;
+                    let cached = testbed.cached(thread.job, &ready.1.descriptors.0, regions)?;
                     Ok((cached, ready))
                 });
                 if ready.is_err() {
@@ -222,9 +225,9 @@ fn threads<C: Counter>(
                     calm.await_it();
                 }
                 start.wait();
-                let met = site.begin_with_others(number, jobs, start, failed);
+                let met = testbed.begin_with_others(number, jobs, start, failed);
                 let ready = ready.and_then(|ready| met.map(|()| ready));
-                let turn = Turn { thread, number, course, control, site };
+                let turn = Turn { thread, number, course, control, testbed };
                 let calls = thread.job.course.iologs[1].is_some().then(Vec::new);
                 let log = log::Log::of(thread.job, control.ticks_per_second);
                 let goes_on_after_mismatches = thread.job.course.continues[2];
@@ -256,23 +259,23 @@ fn threads<C: Counter>(
 }
 
 /// A thread's calls, and what makes them.
-fn ready(thread: &JobThread<'_>, site: &Site) -> Result<(JobCalls, System<OfJob>), Fault> {
+fn ready(thread: &JobThread<'_>, testbed: &Testbed) -> Result<(JobCalls, System<OfJob>), Fault> {
     let job = thread.job;
-    site.prepare(job, thread.files.iter().map(|(_, file)| file))?;
+    testbed.prepare(job, thread.files.iter().map(|(_, file)| file))?;
     let open = |(_, file): &(FileId, ThreadFile)| {
-        let path = site.path_of(job, &file.name);
+        let path = testbed.path_of(job, &file.name);
         let open = match job.files.existing {
-            Some(_) => site.descriptor_of(job, &file.name, job.direct)?,
+            Some(_) => testbed.descriptor_of(job, &file.name, job.direct)?,
             None => OfJob::open(job, &path)?,
         };
-        site.hint(job, &open, &path)?;
+        testbed.hint(job, &open, &path)?;
         Ok((path, open))
     };
     let files = thread.files.iter().filter(|_| job.engine.opens_files());
     let open = files.map(open).collect::<Result<Vec<_>, Fault>>()?;
     let buffer = Buffer::of_job(job, open.first().map_or(Path::new(&job.name), |(path, _)| path))?;
     let regions: Vec<_> = thread.files.iter().map(|(number, file)| (*number, file.region)).collect();
-    let calls = JobCalls::new(job, &regions, thread.number, site.ticks_per_second());
+    let calls = JobCalls::new(job, &regions, thread.number, testbed.ticks_per_second());
     Ok((calls.map_err(Fault::Unsupported)?, System::new(OfJob::new(job, open), buffer)))
 }
 
@@ -283,17 +286,17 @@ struct Turn<'a> {
     number: usize,
     course: &'a Course,
     control: &'a Control<'a>,
-    site: &'a Site,
+    testbed: &'a Testbed,
 }
 
 impl<'a> Turn<'a> {
     fn steered(self, calls: JobCalls) -> Steered<'a> {
         let (job, ticks_per_second) = (self.thread.job, self.control.ticks_per_second);
-        Steered::new(calls, job, self.course, self.number, ticks_per_second, self.site.most())
+        Steered::new(calls, job, self.course, self.number, ticks_per_second, self.testbed.most())
     }
 
     fn is_steered(self) -> bool {
-        is_steered(self.thread.job) || self.site.most().is_some()
+        is_steered(self.thread.job) || self.testbed.most().is_some()
     }
 
     fn watched(self, record: &'a mut Record) -> Watched<'a> {
@@ -308,7 +311,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-impl Site {
+impl Testbed {
     /// From now on it is counted what the disks below `path` do while jobs run.
     pub fn watch_disks(&mut self, path: &Path) {
         self.disks = Disks::below(path);
@@ -335,7 +338,7 @@ fn work<C: Counter>(
         | Engine::Dircreate
         | Engine::Dirstat
         | Engine::Dirdelete => {
-            let path = |(_, file): &(FileId, ThreadFile)| turn.site.path_of(job, &file.name);
+            let path = |(_, file): &(FileId, ThreadFile)| turn.testbed.path_of(job, &file.name);
             drive(clock, calls, Names::of(job, files.iter().map(path).collect()), turn, record)
         }
         _ if job.is_offloaded() => deep(clock, calls, system, turn, record),
@@ -444,10 +447,11 @@ mod tests {
     use std::io::Write;
     use std::time::Instant;
 
-    fn site(space: u64, max_write: u64) -> Site {
+    fn testbed(space: u64, max_write: u64) -> Testbed {
         let instrument = Instrument::calibrate().unwrap();
         let limits = Limits { max_write, deadline: None };
-        Site::at(&std::env::temp_dir(), space, &instrument, limits, Arc::new(AtomicBool::new(false))).unwrap()
+        Testbed::at(&std::env::temp_dir(), space, &instrument, limits, Arc::new(AtomicBool::new(false)))
+            .unwrap()
     }
 
     fn small(name: &str) -> Job {
@@ -464,26 +468,26 @@ mod tests {
 
     #[test]
     fn what_a_hole_keeps_in_memory_takes_no_space_and_leaves_with_who_keeps_it() {
-        let mut site = site(8 << 20, 64 << 20);
-        let written = site.bytes_written();
+        let mut testbed = testbed(8 << 20, 64 << 20);
+        let written = testbed.bytes_written();
         for bytes in [4 << 20, 6 << 20, 2 << 20] {
-            let kept = site.keep_folios(bytes).unwrap();
+            let kept = testbed.keep_folios(bytes).unwrap();
             let taken = fathom_sys::file::allocated_bytes(std::os::fd::AsFd::as_fd(&kept.0)).unwrap();
             assert!(taken < 1 << 20, "{taken}");
         }
-        assert_eq!(site.bytes_written(), written);
+        assert_eq!(testbed.bytes_written(), written);
     }
 
     #[test]
     fn every_engine_and_order_moves_what_the_job_says() {
-        let mut site = site(8 << 20, 64 << 20);
+        let mut testbed = testbed(8 << 20, 64 << 20);
         use Engine::{IoUring, Libaio, Mmap, Psync, Pvsync, Pvsync2, Splice, Sync, Vsync};
         for engine in [Psync, Sync, Pvsync, Vsync, Pvsync2, Splice, Mmap, Libaio, IoUring] {
             for pattern in [Pattern::Sequential, Pattern::Random] {
                 for read_percent in [0, 40, 100] {
                     let depth = Depth { most: 8, submit: 3, reap_least: 2, low: 5, ..Depth::default() };
                     let job = Job { engine, pattern, read_percent, depth, numjobs: 2, ..small("all") };
-                    let outcomes = run(&job, &mut site).unwrap();
+                    let outcomes = run(&job, &mut testbed).unwrap();
                     let (reads, writes) =
                         (total(&outcomes, Direction::Read), total(&outcomes, Direction::Write));
                     assert_eq!((reads.0 + writes.0, reads.1 + writes.1), (512 << 10, 128));
@@ -500,24 +504,24 @@ mod tests {
 
     #[test]
     fn the_cache_is_brought_into_the_state_asked_for_and_proven() {
-        let mut site = site(1 << 20, 64 << 20);
+        let mut testbed = testbed(1 << 20, 64 << 20);
         let shared = Job { filename: Some("shared".to_owned()), ..small("cache") };
         let share =
             |outcomes: Vec<Outcome>| outcomes[0].cached_before.map(|it| it.cached as f64 / it.pages as f64);
-        let cold = share(run(&shared, &mut site).unwrap());
-        let cached = share(run(&Job { pre_read: true, ..shared.clone() }, &mut site).unwrap());
+        let cold = share(run(&shared, &mut testbed).unwrap());
+        let cached = share(run(&Job { pre_read: true, ..shared.clone() }, &mut testbed).unwrap());
         // A file system in memory has nowhere else to keep its pages.
         let in_memory = fathom_sys::facts::mount_of(&std::env::temp_dir()).unwrap().fs_type == "tmpfs";
         let dropped = if in_memory { 1.0 } else { 0.0 };
         assert_eq!((cold, cached), (Some(dropped), Some(1.0)));
-        let before = site.bytes_written();
-        run(&shared, &mut site).unwrap();
-        assert_eq!(site.bytes_written(), before, "the file is used again");
+        let before = testbed.bytes_written();
+        run(&shared, &mut testbed).unwrap();
+        assert_eq!(testbed.bytes_written(), before, "the file is used again");
     }
 
     #[test]
     fn a_job_wears_out_until_it_has_moved_what_the_fastest_process_has() {
-        let mut site = site(1 << 20, 64 << 20);
+        let mut testbed = testbed(1 << 20, 64 << 20);
         let slow = Job {
             read_percent: 0,
             runtime: Duration::from_millis(50),
@@ -527,22 +531,22 @@ mod tests {
         let moved = Arc::new(AtomicU64::new(0));
         let told = Arc::clone(&moved);
         let alone = Ranks::new(|_, _, _| Ok(None));
-        site.meet_with(Some(alone.clone().wearing_out(move |bytes| {
+        testbed.meet_with(Some(alone.clone().wearing_out(move |bytes| {
             told.store(bytes, Ordering::Relaxed);
             Ok(bytes + (40 << 10))
         })));
-        let whole = total(&run(&slow, &mut site).unwrap(), Direction::Write).0;
+        let whole = total(&run(&slow, &mut testbed).unwrap(), Direction::Write).0;
         let moved = moved.load(Ordering::Relaxed);
         assert!((4096..=60 << 10).contains(&moved), "{moved} bytes in its time");
         assert_eq!(whole, moved + (40 << 10));
         let lost = |_| Err(Fault::Unsupported("another rank has died".to_owned()));
-        site.meet_with(Some(alone.wearing_out(lost)));
-        assert!(run(&slow, &mut site).unwrap_err().to_string().contains("has died"));
+        testbed.meet_with(Some(alone.wearing_out(lost)));
+        assert!(run(&slow, &mut testbed).unwrap_err().to_string().contains("has died"));
     }
 
     #[test]
     fn the_time_ends_a_job_and_the_ramp_does_not_count() {
-        let mut site = site(1 << 20, 64 << 20);
+        let mut testbed = testbed(1 << 20, 64 << 20);
         let timed = Job {
             runtime: Duration::from_millis(60),
             ramp_time: Duration::from_millis(40),
@@ -550,7 +554,7 @@ mod tests {
             ..small("timed")
         };
         let before = Instant::now();
-        let outcomes = run(&timed, &mut site).unwrap();
+        let outcomes = run(&timed, &mut testbed).unwrap();
         let taken = before.elapsed();
         assert!(taken >= Duration::from_millis(100), "{taken:?}");
         // A thread that has to wait for its CPU begins to count after the ramp, never before its end.
@@ -561,10 +565,10 @@ mod tests {
 
     #[test]
     fn a_rate_is_held_in_each_direction() {
-        let mut site = site(1 << 20, 64 << 20);
+        let mut testbed = testbed(1 << 20, 64 << 20);
         let rates = [1 << 20, 2 << 20];
         let job = Job { read_percent: 50, rate: rates, pattern: Pattern::Random, ..small("rate") };
-        let outcomes = run(&job, &mut site).unwrap();
+        let outcomes = run(&job, &mut testbed).unwrap();
         let seconds = outcomes[0].elapsed_ns as f64 / 1e9;
         for direction in [Direction::Read, Direction::Write] {
             let bytes = total(&outcomes, direction).0 as f64;
@@ -576,7 +580,7 @@ mod tests {
 
     #[test]
     fn syncs_and_thinktime_are_done_and_counted() {
-        let mut site = site(1 << 20, 64 << 20);
+        let mut testbed = testbed(1 << 20, 64 << 20);
         let job = Job {
             read_percent: 0,
             size: Some(64 << 10),
@@ -585,7 +589,7 @@ mod tests {
             thinktime: Duration::from_millis(1),
             ..small("sync")
         };
-        let outcomes = run(&job, &mut site).unwrap();
+        let outcomes = run(&job, &mut testbed).unwrap();
         // Three between the writes and none after the last; the one at the end is not counted.
         assert_eq!(outcomes[0].syncs.count(), 3);
         assert!(outcomes[0].elapsed_ns >= 16_000_000);
@@ -593,11 +597,13 @@ mod tests {
 
     #[test]
     fn a_budget_is_refused_before_the_first_byte_and_held_after() {
-        let mut site = site(1 << 20, 1 << 20);
-        let before = site.bytes_written();
+        let mut testbed = testbed(1 << 20, 1 << 20);
+        let before = testbed.bytes_written();
         let big = Job { size: Some(2 << 20), ..Job::named("big") };
-        assert!(matches!(run(&big, &mut site), Err(Fault::OverBudget { wanted, .. }) if wanted == 2 << 20));
-        assert_eq!(site.bytes_written(), before);
+        assert!(
+            matches!(run(&big, &mut testbed), Err(Fault::OverBudget { wanted, .. }) if wanted == 2 << 20)
+        );
+        assert_eq!(testbed.bytes_written(), before);
         let endless = Job {
             read_percent: 0,
             blocks: [Blocks::fixed(64 << 10); 2],
@@ -605,7 +611,7 @@ mod tests {
             runtime: Duration::from_secs(60),
             ..small("endless")
         };
-        assert!(matches!(run(&endless, &mut site), Err(Fault::OverBudget { .. })));
+        assert!(matches!(run(&endless, &mut testbed), Err(Fault::OverBudget { .. })));
     }
 
     #[test]
@@ -616,29 +622,29 @@ mod tests {
             Job { time_based: true, runtime: Duration::from_secs(60), numjobs: 2, ..small("endless") };
         let limits =
             Limits { max_write: 8 << 20, deadline: Some(Instant::now() + Duration::from_millis(100)) };
-        let mut site =
-            Site::at(&std::env::temp_dir(), 1 << 20, &instrument, limits, Arc::clone(&interrupt)).unwrap();
-        assert_eq!(run(&endless, &mut site).unwrap_err(), Fault::Interrupted);
+        let mut testbed =
+            Testbed::at(&std::env::temp_dir(), 1 << 20, &instrument, limits, Arc::clone(&interrupt)).unwrap();
+        assert_eq!(run(&endless, &mut testbed).unwrap_err(), Fault::Interrupted);
         interrupt.store(false, Ordering::Relaxed);
-        assert_eq!(run(&endless, &mut site).unwrap_err(), Fault::OutOfTime);
+        assert_eq!(run(&endless, &mut testbed).unwrap_err(), Fault::OutOfTime);
     }
 
     #[test]
     fn a_call_that_fails_is_named_with_its_place() {
-        let mut site = site(1 << 20, 64 << 20);
+        let mut testbed = testbed(1 << 20, 64 << 20);
         let job = small("gone");
-        std::fs::remove_dir_all(site.path(&job, 0).parent().unwrap()).unwrap();
-        let shown = run(&job, &mut site).unwrap_err().to_string();
+        std::fs::remove_dir_all(testbed.path(&job, 0).parent().unwrap()).unwrap();
+        let shown = run(&job, &mut testbed).unwrap_err().to_string();
         assert!(shown.contains("file.gone.0.0") && shown.contains("No such file"), "{shown}");
     }
 
     #[test]
     fn requests_under_way_are_counted_whole_and_their_syncs_too() {
-        let mut site = site(8 << 20, 64 << 20);
+        let mut testbed = testbed(8 << 20, 64 << 20);
         for engine in [Engine::Libaio, Engine::IoUring, Engine::Posixaio] {
             let depth = Depth { most: 32, ..Depth::default() };
             let job = Job { engine, depth, read_percent: 0, fsync: 8, end_fsync: true, ..small("under-way") };
-            let outcome = run(&job, &mut site).unwrap().remove(0);
+            let outcome = run(&job, &mut testbed).unwrap().remove(0);
             let writes = &outcome.transfers[Direction::Write as usize];
             assert_eq!((writes.bytes, writes.latency.count(), outcome.syncs.count()), (256 << 10, 64, 7));
             assert_eq!([writes.submission.count(), writes.total.count()], [64, 64]);
@@ -654,8 +660,8 @@ mod tests {
         let limits = Limits { max_write: 64 << 20, deadline: Some(Instant::now() + Duration::from_secs(60)) };
         for engine in [Engine::Libaio, Engine::IoUring, Engine::Posixaio] {
             interrupt.store(false, Ordering::Relaxed);
-            let mut site =
-                Site::at(&std::env::temp_dir(), 8 << 20, &instrument, limits, Arc::clone(&interrupt))
+            let mut testbed =
+                Testbed::at(&std::env::temp_dir(), 8 << 20, &instrument, limits, Arc::clone(&interrupt))
                     .unwrap();
             let depth = Depth { most: 1000, submit: 0, ..Depth::default() };
             let endless = Job {
@@ -674,34 +680,34 @@ mod tests {
                     interrupt.store(true, Ordering::Relaxed);
                 }
             });
-            assert_eq!(run(&endless, &mut site).unwrap_err(), Fault::Interrupted, "{engine:?}");
+            assert_eq!(run(&endless, &mut testbed).unwrap_err(), Fault::Interrupted, "{engine:?}");
             sets.join().unwrap();
         }
     }
 
     #[test]
     fn an_impossible_depth_is_refused_with_what_is_possible() {
-        let mut site = site(1 << 20, 64 << 20);
+        let mut testbed = testbed(1 << 20, 64 << 20);
         for engine in [Engine::Libaio, Engine::IoUring] {
             let depth = Depth { most: 1 << 20, ..Depth::default() };
-            let shown = run(&Job { engine, depth, ..small("deep") }, &mut site).unwrap_err().to_string();
+            let shown = run(&Job { engine, depth, ..small("deep") }, &mut testbed).unwrap_err().to_string();
             assert!(shown.contains("deep.0") && shown.contains("1048576"), "{shown}");
         }
         let (depth, blocks) = (Depth { most: 1 << 30, ..Depth::default() }, [Blocks::fixed(1 << 18); 2]);
         let vast = Job { engine: Engine::Posixaio, depth, blocks, ..small("vast") };
-        let shown = run(&vast, &mut site).unwrap_err().to_string();
+        let shown = run(&vast, &mut testbed).unwrap_err().to_string();
         assert!(shown.ends_with(": lower bs or iodepth"), "{shown}");
     }
 
     #[test]
     fn a_job_waits_for_another_and_its_end_ends_the_rest() {
-        let mut site = site(8 << 20, 64 << 20);
+        let mut testbed = testbed(8 << 20, 64 << 20);
         let endless = Job { time_based: true, runtime: Duration::from_secs(60), ..small("endless") };
         let first = Job { thinktime: Duration::from_millis(1), ..small("first") };
         let mut second = small("second");
         second.course.wait_for = Some("first".to_owned());
         let mut jobs = [first, second, Job { stonewall: true, ..small("never") }];
-        let outcomes = run_all(&jobs, &mut site).unwrap();
+        let outcomes = run_all(&jobs, &mut testbed).unwrap();
         assert!(outcomes.iter().all(|one| total(one, Direction::Read).0 == 256 << 10));
         // The first to end is the job that is waited for: what waits ends with it, and so does an endless one.
         jobs[0].numjobs = 2;
@@ -711,7 +717,7 @@ mod tests {
             (job.course.exitall, job.course.exit_what) = (true, Others::All);
         }
         let before = Instant::now();
-        let outcomes = run_all(&ended, &mut site).unwrap();
+        let outcomes = run_all(&ended, &mut testbed).unwrap();
         assert!(before.elapsed() < Duration::from_secs(5));
         assert_eq!(total(&outcomes[1], Direction::Read), (0, 0));
         assert_eq!(total(&outcomes[2], Direction::Read).1, 1);
@@ -720,23 +726,23 @@ mod tests {
 
     #[test]
     fn a_latency_that_is_too_long_and_a_rate_that_is_too_low_are_named() {
-        let mut site = site(1 << 20, 64 << 20);
+        let mut testbed = testbed(1 << 20, 64 << 20);
         let mut slow = small("slow");
         slow.latency.most = [Duration::from_nanos(1); 3];
-        let shown = run(&slow, &mut site).unwrap_err().to_string();
+        let shown = run(&slow, &mut testbed).unwrap_err().to_string();
         assert!(
             shown.starts_with("[slow]: a pread at byte ") && shown.contains("max_latency=1ns"),
             "{shown}"
         );
         slow.latency.most = [Duration::ZERO; 3];
         slow.latency.target = Duration::from_nanos(1);
-        let shown = run(&slow, &mut site).unwrap_err().to_string();
+        let shown = run(&slow, &mut testbed).unwrap_err().to_string();
         assert!(shown.contains("latency_target=1ns"), "{shown}");
     }
 
     #[test]
     fn a_depth_that_holds_its_latency_is_found_and_ends_the_job() {
-        let mut site = site(8 << 20, 64 << 20);
+        let mut testbed = testbed(8 << 20, 64 << 20);
         for engine in [Engine::Libaio, Engine::IoUring, Engine::Posixaio] {
             let depth = Depth { most: 8, ..Depth::default() };
             let endless = Job { time_based: true, runtime: Duration::from_secs(60), ..small("target") };
@@ -744,7 +750,7 @@ mod tests {
             job.latency.target = Duration::from_secs(30);
             job.latency.window = Duration::from_millis(10);
             let before = Instant::now();
-            let outcome = run(&job, &mut site).unwrap().remove(0);
+            let outcome = run(&job, &mut testbed).unwrap().remove(0);
             let taken = before.elapsed();
             assert!((Duration::from_millis(50)..Duration::from_secs(20)).contains(&taken), "{taken:?}");
             // Only the last window counts.
@@ -755,7 +761,7 @@ mod tests {
 
     #[test]
     fn a_steady_rate_ends_the_job() {
-        let mut site = site(1 << 20, 64 << 20);
+        let mut testbed = testbed(1 << 20, 64 << 20);
         let mut job = Job { time_based: true, runtime: Duration::from_secs(60), ..small("steady") };
         job.rates.iops[0] = 100;
         job.steady_state = Some(SteadyState {
@@ -766,25 +772,25 @@ mod tests {
             duration: Duration::from_secs(2),
             ramp: Duration::ZERO,
         });
-        let outcome = run(&job, &mut site).unwrap().remove(0);
+        let outcome = run(&job, &mut testbed).unwrap().remove(0);
         let seconds = outcome.elapsed_ns as f64 / 1e9;
         assert!((2.0..30.0).contains(&seconds), "{seconds} s");
     }
 
     #[test]
     fn errors_that_are_forgiven_are_counted() {
-        let mut site = site(1 << 20, 64 << 20);
+        let mut testbed = testbed(1 << 20, 64 << 20);
         for engine in [Engine::Psync, Engine::Libaio] {
             let blocks = [Blocks::fixed(1000); 2];
             let mut job = Job { direct: true, blocks, engine, size: Some(4000), ..small("odd") };
             // A file system without direct transfers refuses to open the file.
-            match run(&job, &mut site).map_err(|fault| fault.to_string()) {
+            match run(&job, &mut testbed).map_err(|fault| fault.to_string()) {
                 Err(fault) if fault.contains("open with") => return,
                 Ok(_) => return,
                 Err(_) => {}
             }
             (job.course.continues, job.course.ignored[0]) = ([true; 3], vec![22]);
-            let outcome = run(&job, &mut site).unwrap().remove(0);
+            let outcome = run(&job, &mut testbed).unwrap().remove(0);
             assert_eq!(outcome.errors, Errors { count: 4, first: 22 }, "{engine:?}");
             assert_eq!(outcome.calls(), 0);
         }
@@ -792,7 +798,7 @@ mod tests {
 
     #[test]
     fn transfers_that_touch_the_same_bytes_do_not_overlap() {
-        let mut site = site(8 << 20, 64 << 20);
+        let mut testbed = testbed(8 << 20, 64 << 20);
         for engine in [Engine::Libaio, Engine::IoUring, Engine::Posixaio] {
             let depth = Depth { most: 16, submit: 4, serialize_overlap: true, ..Depth::default() };
             let job = Job {
@@ -804,23 +810,23 @@ mod tests {
                 ..small("overlap")
             };
             let job = Job { io_size: Some(1 << 20), size: Some(16 << 10), ..job };
-            let outcomes = run(&job, &mut site).unwrap();
+            let outcomes = run(&job, &mut testbed).unwrap();
             assert_eq!(total(&outcomes, Direction::Write), (1 << 20, 256));
         }
     }
 
     #[test]
     fn a_job_runs_where_it_is_placed() {
-        let mut site = site(1 << 20, 64 << 20);
+        let mut testbed = testbed(1 << 20, 64 << 20);
         let mut job = Job { numjobs: 2, ..small("placed") };
         job.placement.cpus = vec![affinity::allowed_cpus()[0] as u32];
         (job.placement.nice, job.placement.priority, job.placement.split) = (1, Some((7, 2)), true);
-        assert_eq!(run(&job, &mut site).unwrap().len(), 2);
+        assert_eq!(run(&job, &mut testbed).unwrap().len(), 2);
     }
 
     #[test]
     fn requests_with_priorities_of_their_own_and_forced_ones_are_done() {
-        let mut site = site(8 << 20, 64 << 20);
+        let mut testbed = testbed(8 << 20, 64 << 20);
         for engine in [Engine::Libaio, Engine::IoUring] {
             let depth = Depth { most: 4, ..Depth::default() };
             let mut job = Job { engine, depth, read_percent: 50, pre_read: true, ..small("treated") };
@@ -828,7 +834,7 @@ mod tests {
             // Best effort needs no privilege.
             (options.priorities.percent, options.priorities.class) = ([50, 20], [2, 2]);
             (options.priorities.level, options.force_async) = ([4, 0], 3);
-            let outcomes = run(&job, &mut site).unwrap();
+            let outcomes = run(&job, &mut testbed).unwrap();
             let [reads, writes] = [Direction::Read, Direction::Write].map(|side| total(&outcomes, side));
             assert_eq!((reads.0 + writes.0, reads.1 + writes.1), (256 << 10, 64), "{engine:?}");
             let levels = outcomes[0].levels.unwrap();
@@ -839,12 +845,12 @@ mod tests {
 
     #[test]
     fn a_trimmed_block_is_a_hole() {
-        let mut site = site(8 << 20, 64 << 20);
+        let mut testbed = testbed(8 << 20, 64 << 20);
         for engine in [Engine::Psync, Engine::IoUring] {
             let mut job =
                 Job { engine, read_percent: 0, filename: Some("holes".to_owned()), ..small("trim") };
             job.order.trim = Some((Trim::Only, job.blocks[0]));
-            let outcome = match run(&job, &mut site) {
+            let outcome = match run(&job, &mut testbed) {
                 Err(Fault::System(error)) if error.errno == Errno::OPNOTSUPP => {
                     let mut said = std::io::stderr();
                     writeln!(said, "skipped: a_trimmed_block_is_a_hole: no holes here").unwrap();
@@ -853,15 +859,15 @@ mod tests {
                 outcomes => outcomes.unwrap().remove(0),
             };
             assert_eq!((outcome.trims.bytes, outcome.trims.latency.count()), (256 << 10, 64));
-            let read = std::fs::read(site.path(&job, 0)).unwrap();
+            let read = std::fs::read(testbed.path(&job, 0)).unwrap();
             assert!(read.len() == 256 << 10 && read.iter().all(|&byte| byte == 0));
-            site.remove(&job);
+            testbed.remove(&job);
         }
     }
 
     #[test]
     fn a_block_that_changed_since_it_was_written_fails_the_job() {
-        let mut site = site(8 << 20, 64 << 20);
+        let mut testbed = testbed(8 << 20, 64 << 20);
         let methods = [
             "md5", "crc7", "crc16", "crc32", "crc32c", "crc64", "sha1", "sha256", "sha512", "sha3-224",
             "xxhash",
@@ -874,73 +880,73 @@ mod tests {
             let filename = Some("checked".to_owned());
             let verify = Some(verify);
             let write = Job { engine, verify, filename, read_percent: 0, ..small("verified") };
-            let outcome = run(&write, &mut site).unwrap().remove(0);
+            let outcome = run(&write, &mut testbed).unwrap().remove(0);
             assert_eq!(outcome.transfers.clone().map(|side| side.latency.count()), [64, 64], "{method}");
             let read = Job { read_percent: 100, ..write.clone() };
-            run(&read, &mut site).unwrap();
-            let path = site.path(&write, 0);
+            run(&read, &mut testbed).unwrap();
+            let path = testbed.path(&write, 0);
             let mut bytes = std::fs::read(&path).unwrap();
             // A header lies at the beginning of its block.
             let at = if method == "meta" { 8192 + 9 } else { 8192 + 1000 };
             bytes[at] ^= 4;
             std::fs::write(&path, bytes).unwrap();
-            let shown = run(&read, &mut site).map(drop).unwrap_err().to_string();
+            let shown = run(&read, &mut testbed).map(drop).unwrap_err().to_string();
             let said = format!("verify={method}: {}", path.display());
             assert!(shown.starts_with(&said) && shown.contains("at 8192: "), "{shown}");
             assert_eq!(shown.lines().count(), 1);
-            site.remove(&write);
+            testbed.remove(&write);
         }
     }
 
     #[test]
     fn files_are_made_anew_as_they_were_opened_and_reads_of_them_find_nothing() {
-        let mut site = site(8 << 20, 64 << 20);
+        let mut testbed = testbed(8 << 20, 64 << 20);
         for (engine, direct) in [(Engine::Psync, true), (Engine::Libaio, true), (Engine::IoUring, false)] {
             let mut job = Job { engine, direct, read_percent: 0, ..small("anew") };
             (job.files.unlink_each_loop, job.course.loops) = (true, 3);
-            match run(&job, &mut site) {
+            match run(&job, &mut testbed) {
                 Ok(outcomes) => assert_eq!(total(&outcomes, Direction::Write), (768 << 10, 192)),
                 // Not every file system has O_DIRECT.
                 Err(fault) => assert!(direct && fault.to_string().contains("O_DIRECT"), "{fault}"),
             }
-            site.remove(&job);
+            testbed.remove(&job);
         }
         let mut read = small("empty");
         read.files.create_on_open = true;
-        let shown = run(&read, &mut site).map(drop).unwrap_err().to_string();
+        let shown = run(&read, &mut testbed).map(drop).unwrap_err().to_string();
         assert!(shown.contains("file.empty.0.0") && shown.lines().count() == 1, "{shown}");
     }
 
     #[test]
     fn a_job_that_goes_on_after_a_mismatch_tells_how_many_there_were() {
-        let mut site = site(8 << 20, 64 << 20);
+        let mut testbed = testbed(8 << 20, 64 << 20);
         for engine in [Engine::Psync, Engine::Libaio] {
             let verify = Some(Verify { method: "crc32c".to_owned(), ..Verify::default() });
             let mut job = Job { engine, verify, ..small("unwritten") };
-            assert!(run(&job, &mut site).is_err());
+            assert!(run(&job, &mut testbed).is_err());
             job.course.continues[2] = true;
-            let outcome = run(&job, &mut site).unwrap().remove(0);
+            let outcome = run(&job, &mut testbed).unwrap().remove(0);
             assert_eq!((outcome.errors.count, outcome.transfers[0].latency.count()), (64, 64));
         }
     }
 
     #[test]
     fn names_are_made_looked_at_and_removed() {
-        let mut site = site(8 << 20, 64 << 20);
+        let mut testbed = testbed(8 << 20, 64 << 20);
         use Engine::{Dircreate, Dirdelete, Dirstat, Filecreate, Filedelete, Filestat};
         for engine in [Filecreate, Filestat, Filedelete, Dircreate, Dirstat, Dirdelete] {
             let mut job = Job { engine, size: Some(80 << 10), ..Job::named("names") };
             job.files.count = 10;
-            let outcome = run(&job, &mut site).unwrap().remove(0);
+            let outcome = run(&job, &mut testbed).unwrap().remove(0);
             let read = &outcome.transfers[Direction::Read as usize];
             assert_eq!((read.count(), read.bytes, read.latency.count()), (20, 80 << 10, 10), "{engine:?}");
-            let left = job.file_names(0).iter().filter(|name| site.path_of(&job, name).exists()).count();
+            let left = job.file_names(0).iter().filter(|name| testbed.path_of(&job, name).exists()).count();
             assert_eq!(left, if matches!(engine, Filedelete | Dirdelete) { 0 } else { 10 }, "{engine:?}");
-            let is_directory = site.path_of(&job, &job.file_names(0)[0]).is_dir();
+            let is_directory = testbed.path_of(&job, &job.file_names(0)[0]).is_dir();
             assert_eq!(is_directory, matches!(engine, Dircreate | Dirstat), "{engine:?}");
             // A second loop finds what the first has left.
             job.course.loops = 2;
-            let again = run(&job, &mut site);
+            let again = run(&job, &mut testbed);
             match engine {
                 Filedelete | Dircreate | Dirdelete => {
                     let shown = again.map(drop).unwrap_err().to_string();
@@ -950,17 +956,17 @@ mod tests {
                 }
                 _ => assert_eq!(again.unwrap()[0].transfers[0].latency.count(), 20, "{engine:?}"),
             }
-            site.remove(&job);
+            testbed.remove(&job);
         }
     }
 
     #[test]
     fn a_cpu_is_kept_busy_for_its_share_and_as_long_as_others_run() {
-        let mut site = site(4 << 20, 64 << 20);
+        let mut testbed = testbed(4 << 20, 64 << 20);
         let runtime = Duration::from_millis(400);
         let mut burner = Job { engine: Engine::Cpuio, runtime, size: Some(4096), ..Job::named("burner") };
         burner.engine_options.cpu = (25, Duration::from_millis(10), false);
-        let outcome = run(&burner, &mut site).unwrap().remove(0);
+        let outcome = run(&burner, &mut testbed).unwrap().remove(0);
         // Bursts of 10 ms every 40 ms; fewer where others take the CPU.
         assert!((1..=11).contains(&outcome.calls()), "{outcome:?}");
         assert!(outcome.elapsed_ns > 390_000_000, "{outcome:?}");
@@ -968,10 +974,10 @@ mod tests {
         assert!(busy.as_millis() < 300, "{busy:?}");
         // Where no other job runs it ends, though it has no time of its own.
         (burner.runtime, burner.engine_options.cpu.2) = (Duration::ZERO, true);
-        run(&burner, &mut site).unwrap();
+        run(&burner, &mut testbed).unwrap();
         let mut other = small("other");
         other.rates.iops[0] = 200;
-        let (outcomes, _) = together(&[burner, other], &mut site).unwrap();
+        let (outcomes, _) = together(&[burner, other], &mut testbed).unwrap();
         assert!(outcomes[0][0].elapsed_ns > 300_000_000, "{outcomes:?}");
     }
 
@@ -981,7 +987,7 @@ mod tests {
         let jobs = [wall("a", true), wall("b", false), wall("c", true), wall("d", true)];
         let names: Vec<usize> = groups(&jobs).map(<[Job]>::len).collect();
         assert_eq!(names, [2, 1, 1]);
-        let mut site = site(4 << 20, 64 << 20);
-        assert_eq!(run_all(&jobs, &mut site).unwrap().len(), 4);
+        let mut testbed = testbed(4 << 20, 64 << 20);
+        assert_eq!(run_all(&jobs, &mut testbed).unwrap().len(), 4);
     }
 }

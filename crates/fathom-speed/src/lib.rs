@@ -1,4 +1,4 @@
-//! How fast: files moved by blocks, the price of a system call, throughput curves, and the XOR of a
+//! How fast: files moved by blocks, the cost of a system call, throughput curves, and the XOR of a
 //! file at the machine's limit.
 //!
 //! Whatever is timed again and again becomes a [`measurement::Measurement`]; every output format is

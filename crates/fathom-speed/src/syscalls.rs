@@ -1,4 +1,4 @@
-//! The price of a system call: one byte read or written, a seek, a question (paper B, part 5).
+//! The cost of a system call: one byte read or written, a seek, a question (paper B, part 5).
 //!
 //! A sample is the time of a batch of calls between two clock readings, so that what the clock costs
 //! hardly shows; it is subtracted all the same. Samples of all calls and file sizes are taken in rounds,
@@ -282,10 +282,10 @@ mod tests {
         let instrument = Instrument::calibrate().unwrap();
         let directory = Scratch::create(&std::env::temp_dir()).unwrap();
         let interrupt = AtomicBool::new(false);
-        let prices =
+        let costs =
             measure(directory.path(), &instrument, &plan(6, 1 << 20), &interrupt, &mut |_| {}).unwrap();
-        assert_eq!((prices.measurements.len(), prices.rounds), (5 * 3 + 1, 6));
-        for one in &prices.measurements {
+        assert_eq!((costs.measurements.len(), costs.rounds), (5 * 3 + 1, 6));
+        for one in &costs.measurements {
             assert!(
                 one.call_ns > 0.0 && one.call_ns_interval.is_some() && one.samples_ns.len() == 6,
                 "{one:?}"
@@ -293,7 +293,7 @@ mod tests {
             assert_eq!(one.settings.contains_key("file_bytes"), one.name != "getppid");
             assert_eq!(one.bytes > 0, ["read", "pread", "write"].contains(&one.name.as_str()));
         }
-        assert!(prices.bytes_written <= 1 << 20 && prices.caveats.is_empty(), "{:?}", prices.caveats);
+        assert!(costs.bytes_written <= 1 << 20 && costs.caveats.is_empty(), "{:?}", costs.caveats);
         // Nothing but the lock of the directory itself is left.
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }

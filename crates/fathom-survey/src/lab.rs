@@ -33,7 +33,7 @@ pub use self::results::{CaseReport, LabReport, OutcomeName, SCHEMA, Total};
 pub use self::score::{ParameterScore, Score, score};
 pub use crate::case::{Basis, Case, Conditions, Kernel, Layout, Truth};
 
-use self::build::Site;
+use self::build::Testbed;
 use self::fuse::Host;
 use self::unbuilt::Unbuilt;
 use crate::finding::Kind;
@@ -157,11 +157,11 @@ impl Lab {
                 self.images.display()
             )));
         }
-        let site = Site::build(case, &self.base, &self.images, &self.host)?;
-        let before = names_in(site.point());
-        let surveyed = survey_in(site.point(), case, setup, progress);
-        let left: Vec<OsString> = names_in(site.point()).difference(&before).cloned().collect();
-        drop(site);
+        let testbed = Testbed::build(case, &self.base, &self.images, &self.host)?;
+        let before = names_in(testbed.point());
+        let surveyed = survey_in(testbed.point(), case, setup, progress);
+        let left: Vec<OsString> = names_in(testbed.point()).difference(&before).cloned().collect();
+        drop(testbed);
         match surveyed {
             Err(fault) => Err(Unbuilt::Failed(fault.to_string())),
             Ok(_) if !left.is_empty() => {

@@ -208,7 +208,7 @@ struct Recording<'a> {
 }
 
 /// What each CPU has recorded, and how long it took.
-struct Kept {
+struct Captured {
     events: Vec<File>,
     ran_ns: u64,
 }
@@ -249,7 +249,7 @@ impl<'a> Recording<'a> {
 
     fn of_process(&self, process: u32, writer: Writer<File>, interrupt: &AtomicBool) -> Result<Recorded> {
         let watch = Watch::default();
-        let (kept, found): (Kept, Found) = self.run(Some(&watch), || {
+        let (kept, found): (Captured, Found) = self.run(Some(&watch), || {
             follow(self.trace, process, interrupt).map_err(|error| self.failed(&error))
         })?;
         let (mut files, mut processes) = (Files::default(), Processes::default());
@@ -261,7 +261,7 @@ impl<'a> Recording<'a> {
     }
 
     /// Keeps what each CPU records until `work` has ended.
-    fn run<T>(&self, watch: Option<&Watch>, work: impl FnOnce() -> Result<T>) -> Result<(Kept, T)> {
+    fn run<T>(&self, watch: Option<&Watch>, work: impl FnOnce() -> Result<T>) -> Result<(Captured, T)> {
         let buffers = self.trace.raw_buffers().map_err(|error| self.failed(&error))?;
         let events = (0..buffers.len()).map(|cpu| anonymous(self.out, cpu)).collect::<Result<Vec<File>>>()?;
         let done = AtomicBool::new(false);
@@ -293,7 +293,7 @@ impl<'a> Recording<'a> {
             stopped.map_err(|error| self.failed(&error))?;
             Ok::<_, Error>((ended?, ran_ns))
         })?;
-        Ok((Kept { events, ran_ns }, ended))
+        Ok((Captured { events, ran_ns }, ended))
     }
 
     fn maker<'b>(
@@ -317,7 +317,7 @@ impl<'a> Recording<'a> {
     }
 
     /// Makes operations of what was kept.
-    fn make(&self, mut maker: Maker, kept: &Kept, mut writer: Writer<File>) -> Result<Recorded> {
+    fn make(&self, mut maker: Maker, kept: &Captured, mut writer: Writer<File>) -> Result<Recorded> {
         let lost = self.trace.lost().map_err(|error| self.failed(&error))?;
         let mut operations = 0;
         let mut batch = Vec::new();

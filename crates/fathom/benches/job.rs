@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom::instrument::Instrument;
 use fathom::job::{Direction, Job, parse};
-use fathom::load::{Limits, Needs, Outcome, Site, run, surroundings};
+use fathom::load::{Limits, Needs, Outcome, Testbed, run, surroundings};
 use fathom::scratch::Scratch;
 use fathom_stats::quantile::median;
 use rand_pcg::Pcg64Mcg;
@@ -105,7 +105,7 @@ fn interleaved(case: &Case, directory: &Path) -> Result<(Vec<f64>, Vec<f64>), St
     let limits = Limits { max_write: u64::MAX, deadline: None };
     let instrument = Instrument::calibrate()?;
     let interrupt = Arc::new(AtomicBool::new(false));
-    let mut site = Site::at(directory, needs.space, &instrument, limits, interrupt)
+    let mut testbed = Testbed::at(directory, needs.space, &instrument, limits, interrupt)
         .map_err(|fault| fault.to_string())?;
     let scratch = Scratch::create(directory).map_err(|error| error.to_string())?;
     let job_file = scratch.path().join("bench.fio");
@@ -114,18 +114,18 @@ fn interleaved(case: &Case, directory: &Path) -> Result<(Vec<f64>, Vec<f64>), St
     // The first pair lays the files out and is forgotten.
     for pair in 0..=case.pairs {
         if pair % 2 == 0 {
-            mine.push(here(&file.jobs[0], &mut site)?);
+            mine.push(here(&file.jobs[0], &mut testbed)?);
             fios.push(there(&job_file, scratch.path())?);
         } else {
             fios.push(there(&job_file, scratch.path())?);
-            mine.push(here(&file.jobs[0], &mut site)?);
+            mine.push(here(&file.jobs[0], &mut testbed)?);
         }
     }
     Ok((mine.split_off(1), fios.split_off(1)))
 }
 
-fn here(job: &Job, site: &mut Site) -> Result<f64, String> {
-    let outcomes = run(job, site).map_err(|fault| fault.to_string())?;
+fn here(job: &Job, testbed: &mut Testbed) -> Result<f64, String> {
+    let outcomes = run(job, testbed).map_err(|fault| fault.to_string())?;
     let sum = Outcome::together(&outcomes).ok_or("there are no threads")?;
     Ok(sum.iops(Direction::Read) + sum.iops(Direction::Write))
 }

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use fathom::instrument::Instrument;
 use fathom::job::{Job, parse};
-use fathom::load::{Limits, Needs, Outcome, Site, run, surroundings};
+use fathom::load::{Limits, Needs, Outcome, Testbed, run, surroundings};
 use fathom::model::Model;
 use fathom::prediction::{Settings, predict, simulate};
 use fathom_stats::quantile::median;
@@ -47,15 +47,15 @@ fn compare(directory: &Path) -> Result<(), String> {
     let space = Needs::of(&jobs)?.space;
     let limits = Limits { max_write: u64::MAX, deadline: None };
     let instrument = Instrument::calibrate()?;
-    let mut site =
-        Site::at(directory, space, &instrument, limits, interrupt()?).map_err(|fault| fault.to_string())?;
-    site.lay_out(&jobs).map_err(|fault| fault.to_string())?;
+    let mut testbed = Testbed::at(directory, space, &instrument, limits, interrupt()?)
+        .map_err(|fault| fault.to_string())?;
+    testbed.lay_out(&jobs).map_err(|fault| fault.to_string())?;
     show("seconds", COLUMNS);
     let mut rounds = Vec::new();
     for number in 1..=ROUNDS {
-        let first = if number % 2 == 0 { Some(for_real(&jobs[0], &mut site)?) } else { None };
+        let first = if number % 2 == 0 { Some(for_real(&jobs[0], &mut testbed)?) } else { None };
         let modelled = in_the_model(&jobs, &model, number)?;
-        let real = first.map_or_else(|| for_real(&jobs[0], &mut site), Ok)?;
+        let real = first.map_or_else(|| for_real(&jobs[0], &mut testbed), Ok)?;
         let round = [real, modelled[0], modelled[1], modelled[2]];
         show(&format!("round {number}"), round.map(|seconds| format!("{seconds:.4}")));
         rounds.push(round);
@@ -80,8 +80,8 @@ fn interrupt() -> Result<Arc<AtomicBool>, String> {
 }
 
 /// How long the reads of the file take, which was synced and dropped from the cache before.
-fn for_real(job: &Job, site: &mut Site) -> Result<f64, String> {
-    let outcomes = run(job, site).map_err(|fault| fault.to_string())?;
+fn for_real(job: &Job, testbed: &mut Testbed) -> Result<f64, String> {
+    let outcomes = run(job, testbed).map_err(|fault| fault.to_string())?;
     let outcome = Outcome::together(&outcomes).ok_or("there are no threads")?;
     if let Some(before) = outcome.cached_before.filter(|before| before.cached > 0) {
         println!("not cold: {} of {} pages were in the cache", before.cached, before.pages);

@@ -25,7 +25,7 @@ use fathom_program::units::Bytes;
 use fathom_run::fault::{Fault, plain};
 use fathom_run::instrument::Instrument;
 use fathom_run::intrusion;
-use fathom_run::load::{Ranks, Site};
+use fathom_run::load::{Ranks, Testbed};
 use fathom_run::machine::linux::{Limits, Linux};
 use fathom_run::provenance::Provenance;
 use fathom_run::watch::Watch;
@@ -182,13 +182,13 @@ impl Session {
     }
 
     /// A place to run jobs in that take so much space.
-    fn site(&self, begun: &Begun, space: u64, limits: Limits) -> Result<Site, Error> {
-        Ok(Site::at(&self.path, space, &begun.instrument, limits, self.watch.clone())?)
+    fn testbed(&self, begun: &Begun, space: u64, limits: Limits) -> Result<Testbed, Error> {
+        Ok(Testbed::at(&self.path, space, &begun.instrument, limits, self.watch.clone())?)
     }
 
     /// Counts what was written at a place and removes its files; gives the bytes.
-    fn leave(&mut self, site: Site) -> u64 {
-        let bytes_written = site.bytes_written();
+    fn leave(&mut self, testbed: Testbed) -> u64 {
+        let bytes_written = testbed.bytes_written();
         self.bytes_written += bytes_written;
         bytes_written
     }

@@ -18,7 +18,7 @@ pub(crate) fn run(options: &SyscallsOptions) -> Result<ExitCode, Failure> {
     let measured =
         session.syscalls(sizes, options.rounds, &mut |round| bar.at(round as usize, "batches of calls"));
     drop(bar);
-    let prices = measured?;
-    publish(&options.measuring, ("syscalls", NEXT), &prices, &prices.measurements, &prices.provenance)?;
+    let costs = measured?;
+    publish(&options.measuring, ("syscalls", NEXT), &costs, &costs.measurements, &costs.provenance)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -242,8 +242,8 @@ fn prices_come_in_every_format() {
             ["syscalls", place.text(), "--sizes", "10K,100K", "--rounds", "6", "--format", format];
         done(&arguments)
     };
-    let prices = json("syscalls", &syscalls("json"));
-    assert_eq!(prices["measurements"].as_array().unwrap().len(), 11, "{prices}");
+    let costs = json("syscalls", &syscalls("json"));
+    assert_eq!(costs["measurements"].as_array().unwrap().len(), 11, "{costs}");
     syscalls("text").says("getppid          -");
     syscalls("csv").says("name,file_bytes,threads,sample,");
     syscalls("google-benchmark").says("read/file_bytes:10240");

@@ -34,7 +34,7 @@ pub(crate) fn all(place: &TestDirectory) -> Vec<(&'static str, Box<dyn Report>)>
     let trace = NamedTrace { name: HOSTILE.to_owned(), shown: trace(place, 60_000) };
     vec![
         ("curve", Box::new(crate::surveyed::curve(1.0))),
-        ("syscalls", Box::new(prices())),
+        ("syscalls", Box::new(costs())),
         ("versus", Box::new(versus())),
         ("versus-jobs", Box::new(versus_jobs())),
         ("run", Box::new(ran())),
@@ -65,7 +65,7 @@ fn around(value: f64, count: u32) -> Vec<f64> {
 }
 
 /// What calls cost on files of several sizes.
-fn prices() -> Syscalls {
+fn costs() -> Syscalls {
     let one = |(call, ns): (&str, f64)| {
         [10_240_u64, 1 << 20, 64 << 20].map(|file_bytes| {
             let whole = Measurement::new(call, 1000, 1000, around(ns * 1000.0, 12)).unwrap();

@@ -10,13 +10,13 @@ use fathom_net::{In, NetBuilder, Out};
 
 pub use self::disk::disk_with_seeks;
 pub use self::token_bucket::token_bucket;
-use super::prices::Prices;
+use super::costs::Costs;
 use super::request::Request;
 use crate::parameters::{Device, Scalar};
 
 /// A module that serves requests: takes them from the first port, and puts those that are done into the
 /// second if they read and into the third if they wrote.
-pub type DeviceModule = fn(&mut NetBuilder, &Arc<Prices>, In<Request>, Out<Request>, Out<Request>);
+pub type DeviceModule = fn(&mut NetBuilder, &Arc<Costs>, In<Request>, Out<Request>, Out<Request>);
 
 /// The module of a kind of device.
 pub(super) fn module(device: Device) -> DeviceModule {
@@ -39,17 +39,17 @@ pub(super) fn module(device: Device) -> DeviceModule {
 /// and interrupts the guest once, when the queue is empty. Then who keeps many requests under way waits for all of them.
 pub fn queue_and_bus(
     net: &mut NetBuilder,
-    prices: &Arc<Prices>,
+    costs: &Arc<Costs>,
     requests: In<Request>,
     arrived: Out<Request>,
     written: Out<Request>,
 ) {
     let (tags, bus) = (net.place("tags"), net.place("bus"));
     let found = net.place::<Request>("found");
-    let served = prices.answers_together.then(|| net.place::<Request>("served"));
-    net.initial(tags, (0..prices.device_depth).map(|_| ()));
+    let served = costs.answers_together.then(|| net.place::<Request>("served"));
+    net.initial(tags, (0..costs.device_depth).map(|_| ()));
     net.initial(bus, [()]);
-    let [access, take, transfer] = [(); 3].map(|()| Arc::clone(prices));
+    let [access, take, transfer] = [(); 3].map(|()| Arc::clone(costs));
     net.transition("access")
         .input(requests)
         .guard(|(request,)| !request.is_write)
@@ -90,19 +90,19 @@ pub fn queue_and_bus(
 /// The paper's own device: one queue, one server, one speed.
 pub fn plain_queue(
     net: &mut NetBuilder,
-    prices: &Arc<Prices>,
+    costs: &Arc<Costs>,
     requests: In<Request>,
     arrived: Out<Request>,
     written: Out<Request>,
 ) {
     let idle = net.place("idle");
     net.initial(idle, [()]);
-    let prices = Arc::clone(prices);
+    let costs = Arc::clone(costs);
     net.transition("serve")
         .input(requests)
         .consume(idle, 1)
         .delay_by(move |(request,), rng| {
-            prices.around(prices[Scalar::DeviceLatency] + prices.moving(request), rng)
+            costs.around(costs[Scalar::DeviceLatency] + costs.moving(request), rng)
         })
         .produce(idle, 1)
         .output_each(arrived, |(request,), _| request.arrives().then_some(*request))

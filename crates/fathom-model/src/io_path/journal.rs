@@ -2,15 +2,15 @@
 //!
 //! A sync whose file changed in the running transaction has it committed, and those that come meanwhile
 //! share the next commit. A commit writes its blocks, has the device flush, and writes a record. Without
-//! jbd2 a sync whose file has changed has the device flush and writes a log, or costs the price of a commit.
+//! jbd2 a sync whose file has changed has the device flush and writes a log, or takes the time of a commit.
 
 use std::sync::Arc;
 
 use fathom_net::{In, NetBuilder, Out, Place, Span};
 
 use super::CallKind;
+use super::costs::Costs;
 use super::places::Shared;
-use super::prices::Prices;
 use super::request::Request;
 use super::state::{Judged, Settling, State};
 use super::work::Work;
@@ -30,7 +30,7 @@ pub(super) struct Ports {
 }
 
 /// Draws the journal. Ports: `settling`, `steps`, `committed` and `aging` in; `requests` and `returned` out.
-pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, shared: Shared) {
+pub(super) fn draw(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports, shared: Shared) {
     let (settling, steps) = (net.port_in(ports.settling), net.port_in(ports.steps));
     let (committed, aging) = (net.port_in(ports.committed), net.port_in(ports.aging));
     let (step, age) = (net.port_out(ports.steps), net.port_out(ports.aging));
@@ -46,53 +46,50 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
             ([judged], step)
         })
         .add();
-    let price = Arc::clone(prices);
+    let cost = Arc::clone(costs);
     net.transition("need no commit")
         .input(judged)
         .guard(|(judged,)| judged.settling != Settling::Commit)
         .delay_by(move |(judged,), rng| match judged.settling {
-            Settling::Flush => price.around(price[Scalar::DeviceFlush], rng),
-            Settling::Price => price.around(judged.price(&price), rng),
+            Settling::Flush => cost.around(cost[Scalar::DeviceFlush], rng),
+            Settling::Cost => cost.around(judged.cost(&cost), rng),
             Settling::Nothing | Settling::Commit => Span::ZERO,
         })
         .update(kernel, |(judged,), state, firing| {
             if judged.work.call.kind == CallKind::Evict {
                 state.evict(judged.work.call.file);
             }
-            if judged.settling == Settling::Price {
+            if judged.settling == Settling::Cost {
                 state.near.synced(firing.now());
             }
         })
         .output(returned, |(judged,), _| judged.work)
         .add();
-    let price = Arc::clone(prices);
+    let cost = Arc::clone(costs);
     net.transition("see it committed")
         .input(committed)
         .input_by(by_job, |(job,)| *job)
-        .delay_by(move |(_, judged), rng| price.around(price.scattered(judged.scattered), rng))
+        .delay_by(move |(_, judged), rng| cost.around(cost.scattered(judged.scattered), rng))
         .output(returned, |(_, judged), _| judged.work)
         .add();
-    draw_commit(net, prices, steps, requests, kernel);
+    draw_commit(net, costs, steps, requests, kernel);
     draw_timer(net, aging, age, step, kernel);
 }
 
 /// One commit after the other: its blocks, a flush, its record.
 fn draw_commit(
     net: &mut NetBuilder,
-    prices: &Arc<Prices>,
+    costs: &Arc<Costs>,
     steps: In<bool>,
     requests: Out<Request>,
     kernel: Place<State>,
 ) {
     let ready = net.place("ready");
-    let price = Arc::clone(prices);
+    let cost = Arc::clone(costs);
     net.transition("prepare")
         .input(steps)
         .delay_by(move |(is_record,), rng| {
-            price.around(
-                if *is_record { price[Scalar::DeviceFlush] } else { price[Scalar::JournalCommit] },
-                rng,
-            )
+            cost.around(if *is_record { cost[Scalar::DeviceFlush] } else { cost[Scalar::JournalCommit] }, rng)
         })
         .output(ready, |_, _| ())
         .add();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use fathom_net::{NetBuilder, Out, Place, Source, Time};
 
 use super::CallKind;
+use super::costs::Costs;
 use super::places::Shared;
-use super::prices::Prices;
 use super::request::Request;
 use super::state::{Effects, State};
 use super::work::Work;
@@ -20,7 +20,7 @@ use crate::read_ahead::{Advice, Limits, ReadAhead, Step};
 /// for each turn of `filemap_read`.
 pub(super) fn draw(
     net: &mut NetBuilder,
-    prices: &Arc<Prices>,
+    costs: &Arc<Costs>,
     reads: Place<Work>,
     arrived: Place<Request>,
     shared: Shared,
@@ -35,15 +35,15 @@ pub(super) fn draw(
     let by_fetch = net.index(waiting, |(fetch, _)| *fetch);
 
     let ways = Ways { kernel, again, copies, waiting, returned, requests, wakes };
-    draw_look(net, "look", incoming, prices, ways);
-    draw_look(net, "look again", again, prices, ways);
-    let prices = Arc::clone(prices);
+    draw_look(net, "look", incoming, costs, ways);
+    draw_look(net, "look again", again, costs, ways);
+    let costs = Arc::clone(costs);
     let cpus = shared.cpus.map(|cpus| net.fusion("cpus", cpus));
     net.transition("copy")
         .input(copies)
         .with(cpus, |transition, cpus| transition.consume(cpus, 1))
         .delay_by(move |(work,), rng| {
-            prices.around(work.crowded(prices.working(work)), rng) + prices.caches.waiting(work.far_ns, rng)
+            costs.around(work.crowded(costs.working(work)), rng) + costs.caches.waiting(work.far_ns, rng)
         })
         .with(cpus, |transition, cpus| transition.produce(cpus, 1))
         .output_each(again, |(work,), _| work.has_more().then_some(Work { owed_ns: 0, far_ns: 0, ..*work }))
@@ -82,10 +82,10 @@ fn draw_look<S: Source<Colour = Work>>(
     net: &mut NetBuilder,
     name: &str,
     from: S,
-    prices: &Arc<Prices>,
+    costs: &Arc<Costs>,
     ways: Ways,
 ) {
-    let prices = Arc::clone(prices);
+    let costs = Arc::clone(costs);
     let Ways { kernel, again, copies, waiting, returned, requests, wakes } = ways;
     net.transition(name)
         .input(from)
@@ -94,12 +94,12 @@ fn draw_look<S: Source<Colour = Work>>(
             (copies, again, waiting, returned, requests, wakes),
             move |(work,), state, firing| {
                 let mut work = *work;
-                let (mut outcome, Effects { requests, wake, .. }) = state.look(&mut work, &prices);
+                let (mut outcome, Effects { requests, wake, .. }) = state.look(&mut work, &costs);
                 if matches!(outcome, Outcome::Copy) {
                     if work.call.is_queued {
-                        outcome = postpone(&mut work, &prices);
+                        outcome = postpone(&mut work, &costs);
                     } else {
-                        state.slow_down(&mut work, &prices, firing.now());
+                        state.slow_down(&mut work, &costs, firing.now());
                     }
                 }
                 match outcome {
@@ -126,8 +126,8 @@ enum Outcome {
 
 /// A copy of a request whose thread goes on meanwhile: the thread's CPU makes it, when the thread takes the result. That is so
 /// of the buffered reads of io_uring, which `io_read` tries again once their pages are there.
-fn postpone(work: &mut Work, prices: &Prices) -> Outcome {
-    work.owed_ns = prices.working(work) as u64 + work.far_ns;
+fn postpone(work: &mut Work, costs: &Costs) -> Outcome {
+    work.owed_ns = costs.working(work) as u64 + work.far_ns;
     (work.far_ns, work.copied) = (0, 0);
     if work.has_more() { Outcome::Again } else { Outcome::Return }
 }
@@ -147,24 +147,24 @@ struct Submitted {
 
 impl State {
     /// One turn of a read, or a prefetch.
-    fn look(&mut self, work: &mut Work, prices: &Prices) -> (Outcome, Effects) {
+    fn look(&mut self, work: &mut Work, costs: &Costs) -> (Outcome, Effects) {
         let mut effects = Effects::default();
         let file = work.call.file;
         let outcome = if work.call.kind == CallKind::Prefetch {
             self.prefetch(work, &mut effects);
             Outcome::Return
         } else if self.files.get(file).is_direct {
-            self.go_past_cache(work, prices, &mut effects)
+            self.go_past_cache(work, costs, &mut effects)
         } else if work.call.kind == CallKind::Write {
-            self.write_through(work, prices, &mut effects)
+            self.write_through(work, costs, &mut effects)
         } else {
-            self.turn(work, prices, &mut effects)
+            self.turn(work, costs, &mut effects)
         };
         (outcome, effects)
     }
 
     /// One turn of a read through the cache.
-    fn turn(&mut self, work: &mut Work, prices: &Prices, effects: &mut Effects) -> Outcome {
+    fn turn(&mut self, work: &mut Work, costs: &Costs, effects: &mut Effects) -> Outcome {
         let file = work.call.file;
         let size = self.files.get(file).size;
         let limits = self.limits_of(file);
@@ -183,7 +183,7 @@ impl State {
         self.write_for_room(self.clock.ns(work.begun), effects);
         let is_near = self.is_near(work);
         let Submitted { requests, zeroed, folios, pages } = self.submit(file, is_near, effects);
-        work.owed_ns += (zeroed as f64 * prices[Scalar::ZeroedPage] + prices.added(folios, pages)) as u64;
+        work.owed_ns += (zeroed as f64 * costs[Scalar::ZeroedPage] + costs.added(folios, pages)) as u64;
         match batch {
             Batch::Done => Outcome::Return,
             Batch::Copy { bytes, folios } => {
@@ -194,14 +194,14 @@ impl State {
                 }
                 work.copied = bytes;
                 // A read that does not wait notices the time of the submission.
-                work.far_ns = self.recency.read(work, [before, before + bytes], size, jumped, prices) as u64;
-                let across = prices.caches.being_across(bytes, work.call.bytes, work.call.offset);
-                let more = (folios - 1) as f64 * prices[Scalar::Folio] + across;
+                work.far_ns = self.recency.read(work, [before, before + bytes], size, jumped, costs) as u64;
+                let across = costs.caches.being_across(bytes, work.call.bytes, work.call.offset);
+                let more = (folios - 1) as f64 * costs[Scalar::Folio] + across;
                 // Who would go on meanwhile has no CPU for it, if the server works there.
-                let serving = |request| prices.latency(request) + prices.serving(request);
+                let serving = |request| costs.latency(request) + costs.serving(request);
                 let handing_over = match is_near {
                     true => effects.requests.iter().map(serving).sum(),
-                    false => requests as f64 * prices[Scalar::Submission],
+                    false => requests as f64 * costs[Scalar::Submission],
                 };
                 work.owed_ns += (handing_over + more) as u64;
                 Outcome::Copy
@@ -211,8 +211,8 @@ impl State {
                 match awaited.and_then(|folio| folio.awaits) {
                     Some(fetch) => {
                         work.owed_ns += match work.call.is_queued {
-                            true => prices[Scalar::QueuedCall] as u64,
-                            false => prices.waking(is_near),
+                            true => costs[Scalar::QueuedCall] as u64,
+                            false => costs.waking(is_near),
                         };
                         Outcome::Wait(fetch)
                     }
@@ -224,7 +224,7 @@ impl State {
     }
 
     /// A read or a write with O_DIRECT: one request, and no page stays.
-    fn go_past_cache(&mut self, work: &mut Work, prices: &Prices, effects: &mut Effects) -> Outcome {
+    fn go_past_cache(&mut self, work: &mut Work, costs: &Costs, effects: &mut Effects) -> Outcome {
         let file = work.call.file;
         let is_write = work.call.kind == CallKind::Write;
         let end = if is_write { work.read.end } else { work.read.end.min(self.files.get(file).size) };
@@ -234,8 +234,8 @@ impl State {
             }
             // Who has waited wakes up; whoever goes on meanwhile does so when it takes the result.
             let is_near = self.is_near(work);
-            let asking = if is_write { prices.asking(is_near) } else { 0 };
-            (work.copied, work.owed_ns) = (0, prices.waking(is_near) + asking);
+            let asking = if is_write { costs.asking(is_near) } else { 0 };
+            (work.copied, work.owed_ns) = (0, costs.waking(is_near) + asking);
             return Outcome::Copy;
         }
         let (first, beyond) = (work.read.position / PAGE, end.div_ceil(PAGE));
@@ -265,7 +265,7 @@ impl State {
     }
 
     /// One request of a write that waits for each: its data stay in the cache, and are clean. Source: `fuse_perform_write`.
-    fn write_through(&mut self, work: &mut Work, prices: &Prices, effects: &mut Effects) -> Outcome {
+    fn write_through(&mut self, work: &mut Work, costs: &Costs, effects: &mut Effects) -> Outcome {
         if work.owed_ns > 0 {
             // It is answered, and what was done before takes its time.
             return Outcome::Copy;
@@ -275,14 +275,14 @@ impl State {
             return Outcome::Return;
         }
         work.copied = 0;
-        work.read.end = end.min(from / PAGE * PAGE + (prices[Scalar::WriteThrough] as u64).max(PAGE));
+        work.read.end = end.min(from / PAGE * PAGE + (costs[Scalar::WriteThrough] as u64).max(PAGE));
         while work.has_more() {
-            self.write_stretch(work, self.clock.ns(work.begun), prices, effects);
+            self.write_stretch(work, self.clock.ns(work.begun), costs, effects);
         }
         work.read.end = end;
         let is_near = self.is_near(work);
-        let asking = if from == work.call.offset { prices.asking(is_near) } else { 0 };
-        work.owed_ns += (prices.waking(is_near) + asking).max(1);
+        let asking = if from == work.call.offset { costs.asking(is_near) } else { 0 };
+        work.owed_ns += (costs.waking(is_near) + asking).max(1);
         self.clean(file);
         self.ask_directly(work, true, [from / PAGE, work.read.position.div_ceil(PAGE)], effects)
     }

@@ -38,7 +38,7 @@ pub(crate) use self::stdio::{Streams, goes_through_streams};
 use self::writeback::{Dirty, Writeback};
 use super::request::RequestIds;
 use super::work::Work;
-use super::{CallKind, Prices, prices};
+use super::{CallKind, Costs, costs};
 use crate::file_read::PAGE;
 use crate::page_cache::{FileId, PageCache};
 use crate::parameters::{Parameters, Scalar};
@@ -90,7 +90,7 @@ impl State {
     pub fn new(parameters: &Parameters) -> Self {
         let cache = parameters[Scalar::Cache] as u64 / PAGE;
         Self {
-            limits: prices::limits(parameters),
+            limits: costs::limits(parameters),
             clock: Clock::default(),
             ids: RequestIds::default(),
             files: Files::new((parameters[Scalar::Block] as u64).max(512)),
@@ -233,8 +233,8 @@ impl State {
     }
 
     /// A call's next copy begins: how much longer that takes because other CPUs work as well.
-    pub(crate) fn slow_down(&mut self, work: &mut Work, prices: &Prices, now: Time) {
-        let ns = prices.working(work) as u64 + work.far_ns;
+    pub(crate) fn slow_down(&mut self, work: &mut Work, costs: &Costs, now: Time) {
+        let ns = costs.working(work) as u64 + work.far_ns;
         work.slowed = self.crowd.work(work.turn.job, now.as_ticks(), ns);
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fathom_net::{NetBuilder, Place, Span, Time};
 
+use super::costs::Costs;
 use super::places::Shared;
-use super::prices::Prices;
 use super::state::State;
 use super::work::Work;
 use crate::file_read::Read;
@@ -25,12 +25,12 @@ pub(super) struct Ports {
 
 /// Draws the library. Ports: `calls` and `returned` in; `system calls` and `done` out. A call of the library copies what it can, and
 /// makes its system calls one after the other.
-pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, shared: Shared) {
+pub(super) fn draw(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports, shared: Shared) {
     let (calls, returned) = (net.port_in(ports.calls), net.port_in(shared.returned));
     let (system_calls, done) = (net.port_out(ports.system_calls), net.port_out(ports.done));
     let kernel = net.fusion("kernel", shared.state);
     let buffered = net.place::<Work>("buffered");
-    let prices = Arc::clone(prices);
+    let costs = Arc::clone(costs);
     net.transition("use the buffer")
         .input(calls)
         .update_each(kernel, buffered, |(work,), state, _| {
@@ -41,10 +41,10 @@ pub(super) fn draw(net: &mut NetBuilder, prices: &Arc<Prices>, ports: Ports, sha
     net.transition("copy")
         .input(buffered)
         .delay_by(move |(work,), rng| {
-            let fresh = f64::from(work.call.fresh_pages) * prices[Scalar::FreshPage];
+            let fresh = f64::from(work.call.fresh_pages) * costs[Scalar::FreshPage];
             match super::state::goes_through_streams(work.call.kind) {
-                true => prices.around(
-                    prices[Scalar::StdioCall] + prices[Scalar::CopiedByte] * work.copied as f64 + fresh,
+                true => costs.around(
+                    costs[Scalar::StdioCall] + costs[Scalar::CopiedByte] * work.copied as f64 + fresh,
                     rng,
                 ),
                 false => Span::ZERO,

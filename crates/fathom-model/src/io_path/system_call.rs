@@ -5,8 +5,8 @@ use std::sync::Arc;
 use fathom_net::{NetBuilder, Place, Span};
 
 use super::CallKind;
+use super::costs::Costs;
 use super::places::Shared;
-use super::prices::Prices;
 use super::state::State;
 use super::work::Work;
 use crate::parameters::{Opening, Scalar};
@@ -22,7 +22,7 @@ pub(super) struct Paths {
 /// Draws the system call. Ports: `calls` in; `reads`, `writes` and `returned` out.
 pub(super) fn draw(
     net: &mut NetBuilder,
-    prices: &Arc<Prices>,
+    costs: &Arc<Costs>,
     calls: Place<Work>,
     paths: Paths,
     shared: Shared,
@@ -30,7 +30,7 @@ pub(super) fn draw(
     let (calls, returned) = (net.port_in(calls), net.port_out(shared.returned));
     let (reads, writes) = (net.port_out(paths.reads), net.port_out(paths.writes));
     let kernel = net.fusion("kernel", shared.state);
-    let [prices, behind] = [(); 2].map(|()| Arc::clone(prices));
+    let [costs, behind] = [(); 2].map(|()| Arc::clone(costs));
     let cpus = shared.cpus.map(|cpus| net.fusion("cpus", cpus));
     net.transition("enter")
         .input(calls)
@@ -40,26 +40,26 @@ pub(super) fn draw(
             // Its caller has taken the time.
             _ if work.call.is_queued => Span::ZERO,
             CallKind::Seek | CallKind::Dup | CallKind::Truncate | CallKind::Allocate | CallKind::Discard => {
-                prices.around(work.crowded(prices[Scalar::SeekCall]), rng)
+                costs.around(work.crowded(costs[Scalar::SeekCall]), rng)
             }
             CallKind::Open
             | CallKind::OpenDirect
             | CallKind::Close
             | CallKind::Create
             | CallKind::Unlink
-            | CallKind::Rename => prices.around(work.crowded(prices[Scalar::OpenCall]), rng),
+            | CallKind::Rename => costs.around(work.crowded(costs[Scalar::OpenCall]), rng),
             _ => {
-                let fresh = f64::from(work.call.fresh_pages) * prices[Scalar::FreshPage];
+                let fresh = f64::from(work.call.fresh_pages) * costs[Scalar::FreshPage];
                 let entering = match work.call.faults {
                     // The write that follows takes it.
                     Some(_) if work.call.then == Some(CallKind::Write) => 0.0,
                     Some(faults) if work.call.kind == CallKind::Write => {
-                        f64::from(faults) * prices[Scalar::WriteFault]
+                        f64::from(faults) * costs[Scalar::WriteFault]
                     }
-                    Some(faults) => f64::from(faults) * prices[Scalar::PageFault],
-                    None => prices[Scalar::Call] + fresh,
+                    Some(faults) => f64::from(faults) * costs[Scalar::PageFault],
+                    None => costs[Scalar::Call] + fresh,
                 };
-                prices.around(work.crowded(entering), rng)
+                costs.around(work.crowded(entering), rng)
             }
         })
         .with(cpus, |transition, cpus| transition.produce(cpus, 1))

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fathom_net::{NetBuilder, Out, Place, Source, Span, Time};
 
+use super::costs::Costs;
 use super::places::Shared;
-use super::prices::Prices;
 use super::request::{Request, Urgency};
 use super::state::{Effects, Journal, State};
 use super::work::Work;
@@ -24,7 +24,7 @@ const WAITS: u32 = 4;
 /// journal out. A write goes round once for each pause.
 pub(super) fn draw(
     net: &mut NetBuilder,
-    prices: &Arc<Prices>,
+    costs: &Arc<Costs>,
     writes: Place<Work>,
     written: Place<Request>,
     journal: journal::Ports,
@@ -43,9 +43,9 @@ pub(super) fn draw(
     let by_file = net.index(locked, |work| work.call.file);
 
     let ways = Ways { kernel, copies, locked, syncing, synced, requests, wakes, dirtied, aging };
-    draw_fill(net, "fill", writes, prices, ways);
-    draw_fill(net, "fill more", again, prices, ways);
-    let copy = Arc::clone(prices);
+    draw_fill(net, "fill", writes, costs, ways);
+    draw_fill(net, "fill more", again, costs, ways);
+    let copy = Arc::clone(costs);
     let cpus = shared.cpus.map(|cpus| net.fusion("cpus", cpus));
     net.transition("copy")
         .input(copies)
@@ -103,10 +103,10 @@ fn draw_fill<S: Source<Colour = Work>>(
     net: &mut NetBuilder,
     name: &str,
     from: S,
-    prices: &Arc<Prices>,
+    costs: &Arc<Costs>,
     ways: Ways,
 ) {
-    let prices = Arc::clone(prices);
+    let costs = Arc::clone(costs);
     let Ways { kernel, copies, locked, syncing, synced, requests, wakes, dirtied, aging } = ways;
     net.transition(name)
         .input(from)
@@ -120,8 +120,8 @@ fn draw_fill<S: Source<Colour = Work>>(
                     syncing = Some(*work);
                     state.begin_sync(work, now)
                 } else if work.call.faults.is_some() || state.files.of(work.call.file).lock(work.turn.job) {
-                    let (mut work, effects) = state.write_turn(work, &prices, now);
-                    state.slow_down(&mut work, &prices, now);
+                    let (mut work, effects) = state.write_turn(work, &costs, now);
+                    state.slow_down(&mut work, &costs, now);
                     copying = Some(work);
                     effects
                 } else {
@@ -139,17 +139,17 @@ fn draw_fill<S: Source<Colour = Work>>(
 
 impl State {
     /// One turn of a write: fills folios until all is written or the writer has to pause.
-    fn write_turn(&mut self, work: &Work, prices: &Prices, now: Time) -> (Work, Effects) {
+    fn write_turn(&mut self, work: &Work, costs: &Costs, now: Time) -> (Work, Effects) {
         let mut effects = Effects::default();
         let is_mapped = work.call.faults.is_some();
         let locks = !is_mapped && self.files.get(work.call.file).writer.is_some();
         let mut work = Work { owed_ns: 0, far_ns: 0, copied: 0, pause_ns: 0, locks, ..*work };
         let begun = self.clock.ns(now);
         if !is_mapped && self.recency.jumps(&work, work.read.position) {
-            work.owed_ns = prices[Scalar::JumpedWrite] as u64;
+            work.owed_ns = costs[Scalar::JumpedWrite] as u64;
         }
         while work.has_more() {
-            let spent = work.owed_ns + work.far_ns + prices.copying(work.copied, work.call.bytes) as u64;
+            let spent = work.owed_ns + work.far_ns + costs.copying(work.copied, work.call.bytes) as u64;
             let (pause, wake) =
                 self.writeback.balance(work.turn.job, self.cache.dirty_pages(), begun + spent);
             work.pause_ns = pause;
@@ -157,19 +157,13 @@ impl State {
             if pause > 0 {
                 break;
             }
-            self.write_stretch(&mut work, begun + spent, prices, &mut effects);
+            self.write_stretch(&mut work, begun + spent, costs, &mut effects);
         }
         (work, effects)
     }
 
     /// Writes into one folio; `now` in ns since the machine was started.
-    pub(super) fn write_stretch(
-        &mut self,
-        work: &mut Work,
-        now: u64,
-        prices: &Prices,
-        effects: &mut Effects,
-    ) {
+    pub(super) fn write_stretch(&mut self, work: &mut Work, now: u64, costs: &Costs, effects: &mut Effects) {
         let (file, position) = (work.call.file, work.read.position);
         let jumps = self.recency.jumps(work, position);
         let appends = position == self.files.get(file).size;
@@ -177,19 +171,19 @@ impl State {
         self.write_for_room(now, effects);
         let size = self.files.get(file).size;
         let range = [position, filled.end];
-        let far = self.recency.write(work, range, size, filled.old_pages > 0, prices);
+        let far = self.recency.write(work, range, size, filled.old_pages > 0, costs);
         let bytes = filled.end - position;
         work.owed_ns += match work.call.faults {
-            Some(_) if filled.dirtied > 0 => prices[Scalar::WriteFault] as u64,
+            Some(_) if filled.dirtied > 0 => costs[Scalar::WriteFault] as u64,
             Some(_) => 0,
-            None => filled.cost(bytes, prices),
+            None => filled.cost(bytes, costs),
         };
         if work.call.faults.is_some() {
             // A copy of mapped memory, and no call of the file system.
         } else if filled.new_blocks > 0 && jumps && !appends {
             self.journal.scatter(file, position / work.call.bytes.max(1));
         } else if filled.new_blocks == 0 && jumps && filled.marked > 0 {
-            work.owed_ns += prices[Scalar::JumpedOver] as u64;
+            work.owed_ns += costs[Scalar::JumpedOver] as u64;
         }
         work.far_ns += far;
         work.copied += bytes;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fathom_program::job;
 use fathom_run::fault::Fault;
-use fathom_run::load::{self, Site};
+use fathom_run::load::{self, Testbed};
 use fathom_stats::quantile;
 use fathom_sys::{facts, memory};
 
@@ -18,14 +18,14 @@ use crate::trial::spare_memory;
 pub(super) const OTHER_RUNS: usize = 67;
 
 /// How much longer cached reads of a program take while every CPU makes some, as shares; none where there is only one.
-pub(super) fn crowded(cpus: u32, by: Runner, site: &mut Site) -> Result<Vec<f64>, Fault> {
+pub(super) fn crowded(cpus: u32, by: Runner, testbed: &mut Testbed) -> Result<Vec<f64>, Fault> {
     const ROUNDS: usize = 3;
     if cpus < 2 {
         return Ok(Vec::new());
     }
     let words = "rw=read\nbs=4k\nsize=256k\npre_read=1\ninvalidate=0\ntime_based\nruntime=100ms\n";
     let mut jobs = written_jobs(&format!("[alone]\n{words}[together]\n{words}numjobs={cpus}\n"))?;
-    single_runs::run(&mut jobs, &[by], ROUNDS, 1, site)?;
+    single_runs::run(&mut jobs, &[by], ROUNDS, 1, testbed)?;
     let [alone, together] = [0, 1].map(|at| jobs[at].by(by));
     let longer = alone
         .iter()
@@ -45,7 +45,10 @@ const WRITTEN: u64 = 16 << 10;
 
 /// Runs that show what Fathom and fio do themselves for each transfer, the one where it is installed: reads in order of a file that
 /// the CPU's caches hold, one after the other and by submissions.
-pub(super) fn programs_own_work(programs: &[Runner], site: &mut Site) -> Result<Vec<SingleRuns>, Fault> {
+pub(super) fn programs_own_work(
+    programs: &[Runner],
+    testbed: &mut Testbed,
+) -> Result<Vec<SingleRuns>, Fault> {
     const ROUNDS: usize = 3;
     // By time, since fio opens its files again for each of several loops.
     let near = "rw=read\nbs=4k\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\n";
@@ -59,9 +62,9 @@ pub(super) fn programs_own_work(programs: &[Runner], site: &mut Site) -> Result<
         "[plain]\n{words}{aio}[null]\n{null}{deep}[null writes]\nioengine=null\nrw=write\nbs={WRITTEN}\nsize=1g\n{mapped}"
     );
     let mut jobs = written_jobs(&text)?;
-    single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, site)?;
-    single_runs::run(&mut jobs[2..], &programs[..1], ROUNDS, 1, site)?;
-    jobs.extend(whole_transfers(programs[0], site)?);
+    single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, testbed)?;
+    single_runs::run(&mut jobs[2..], &programs[..1], ROUNDS, 1, testbed)?;
+    jobs.extend(whole_transfers(programs[0], testbed)?);
     Ok(jobs)
 }
 
@@ -71,7 +74,7 @@ const RAMP_MS: u64 = 100;
 
 /// Runs of transfers that are little else than a change of a file's blocks, or a fault: between two passes over a mapped file fio has
 /// it written to the device, so that each write makes a fault again.
-fn whole_transfers(by: Runner, site: &mut Site) -> Result<Vec<SingleRuns>, Fault> {
+fn whole_transfers(by: Runner, testbed: &mut Testbed) -> Result<Vec<SingleRuns>, Fault> {
     const ROUNDS: usize = 2;
     let blocks = "[falloc]\nioengine=falloc\nrw=randwrite\nbs=4k\nsize=32m\n\
                   [ftruncate]\nioengine=ftruncate\nrw=write\nbs=4k\nsize=64m\n";
@@ -80,7 +83,7 @@ fn whole_transfers(by: Runner, site: &mut Site) -> Result<Vec<SingleRuns>, Fault
         WRITABLE_PAGES * PAGE
     );
     let mut jobs = written_jobs(&format!("{blocks}{mapped}"))?;
-    single_runs::run(&mut jobs, &[by], ROUNDS, 1, site)?;
+    single_runs::run(&mut jobs, &[by], ROUNDS, 1, testbed)?;
     Ok(jobs)
 }
 
@@ -128,7 +131,7 @@ pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
 
 /// For how long a server works on the CPU of a job's thread, from a run's beginning on, and how much faster it answers meanwhile: by
 /// direct reads, one after the other. Nothing where the first reads of a run take as long as the others.
-pub(super) fn near_server(model: &mut Model, by: Runner, site: &mut Site) -> Result<(), Fault> {
+pub(super) fn near_server(model: &mut Model, by: Runner, testbed: &mut Testbed) -> Result<(), Fault> {
     const ROUNDS: usize = 4;
     const MS: [u32; 3] = [30, 200, 800];
     let is_held = LIMITS.iter().any(|limit| model.parameters[*limit] > 0.0);
@@ -142,7 +145,7 @@ pub(super) fn near_server(model: &mut Model, by: Runner, site: &mut Site) -> Res
     let own =
         format!("[own]\n{words}rw=read\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\nruntime=30ms\n");
     let mut jobs = written_jobs(&(MS.map(direct).concat() + &own))?;
-    single_runs::run(&mut jobs, &[by], ROUNDS, 1, site)?;
+    single_runs::run(&mut jobs, &[by], ROUNDS, 1, testbed)?;
     let rates = |at: usize| jobs[at].by(by).iter().map(|run| run.rate).collect::<Vec<_>>();
     let Some((until, rates_by_then)) = near([0, 1, 2].map(rates), MS.map(f64::from)) else { return Ok(()) };
     let own = quantile::median(&rates(3)).map_or(0.0, |rate| 1.0 / rate);

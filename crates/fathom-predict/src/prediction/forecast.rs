@@ -203,7 +203,7 @@ pub(super) struct Runs {
     /// As it is, and then with each set of parameters that was drawn.
     pub(super) drawn: Vec<Outcome>,
     /// Where a device is held to a little less or more.
-    pub(super) brims: Vec<Outcome>,
+    pub(super) near_limits: Vec<Outcome>,
     /// With free memory where it was not.
     pub(super) other_memory: Vec<Outcome>,
 }
@@ -212,7 +212,7 @@ pub(super) struct Runs {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
     Drawn,
-    Brims,
+    NearLimits,
     OtherMemory,
 }
 
@@ -220,7 +220,7 @@ impl Runs {
     pub(super) fn part(&mut self, part: Part) -> &mut Vec<Outcome> {
         match part {
             Part::Drawn => &mut self.drawn,
-            Part::Brims => &mut self.brims,
+            Part::NearLimits => &mut self.near_limits,
             Part::OtherMemory => &mut self.other_memory,
         }
     }
@@ -248,7 +248,7 @@ impl Runs {
 
     /// What else may be as it is: the intervals hold them all.
     fn others(&self) -> impl Iterator<Item = &Outcome> {
-        self.brims.iter().chain(&self.other_memory)
+        self.near_limits.iter().chain(&self.other_memory)
     }
 
     /// What to say where the rate depends on whether free memory is there.

@@ -10,7 +10,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use super::counted::Counted;
 use super::forecast::{Known, Runs, own_error, unvalidated};
 pub use super::replay::Replay;
-use super::{Forecast, Settings, at_brims, drawn_sets};
+use super::{Forecast, Settings, drawn_sets, near_limits};
 use crate::model::{Model, Parameters, Scalar};
 use fathom_program::job::Direction;
 use fathom_run::load::Outcome;
@@ -51,7 +51,7 @@ pub fn predict_trace(
     };
     let mut drawn = vec![plain.clone()];
     drawn.extend(all(drawn_sets(&model.parameters, settings)));
-    let brims = all(at_brims(&model.parameters, &[], settings.seed));
+    let near_limits = all(near_limits(&model.parameters, &[], settings.seed));
     let parts = parts(replay, &plain);
     let own = parts.iter().map(|(class, share)| share * own_error(class, model)).sum();
     let caveats = parts.iter().filter_map(|(class, _)| unvalidated(class, model)).collect();
@@ -61,7 +61,7 @@ pub fn predict_trace(
         .collect();
     let names: Vec<&str> = parts.iter().map(|(class, _)| class.as_str()).collect();
     let class = format!("trace: {}", names.join(", "));
-    let runs = Runs { drawn, brims, ..Runs::default() };
+    let runs = Runs { drawn, near_limits, ..Runs::default() };
     Ok((Forecast { caveats, ..Forecast::new(name, class, &Known::Spread(own), &directions, &runs) }, plain))
 }
 

@@ -9,10 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Held;
-use crate::trial::{self, Settled, Trial, Turns};
+use crate::trial::{self, Schedule, Settled, Trial};
 use fathom_program::job::Job;
 use fathom_run::fault::Fault;
-use fathom_run::load::Site;
+use fathom_run::load::Testbed;
 use fathom_run::load::program::{FioReport, is_same_in_fio, run_fio};
 
 /// One job by fio.
@@ -60,27 +60,27 @@ pub(super) fn runs(job: &Job, state: Settled) -> bool {
 }
 
 /// What fio's runs of some jobs gave so far.
-pub(super) struct Beside<'a> {
+pub(super) struct FioRuns<'a> {
     jobs: &'a [Job],
-    turns: Turns,
+    schedule: Schedule,
     rates: Vec<Vec<f64>>,
     refusals: Vec<Option<String>>,
 }
 
-impl<'a> Beside<'a> {
-    /// fio runs each job so often as `turns` has it.
-    pub(super) fn new(jobs: &'a [Job], turns: Turns) -> Self {
-        Self { jobs, turns, rates: vec![Vec::new(); jobs.len()], refusals: vec![None; jobs.len()] }
+impl<'a> FioRuns<'a> {
+    /// fio runs each job so often as `schedule` has it.
+    pub(super) fn new(jobs: &'a [Job], schedule: Schedule) -> Self {
+        Self { jobs, schedule, rates: vec![Vec::new(); jobs.len()], refusals: vec![None; jobs.len()] }
     }
 
     /// Has fio run a job, unless it has done so often enough.
-    pub(super) fn run(&mut self, index: usize, site: &mut Site) -> Result<(), Fault> {
+    pub(super) fn run(&mut self, index: usize, testbed: &mut Testbed) -> Result<(), Fault> {
         let job = &self.jobs[index];
-        let is_done = self.rates[index].len() >= self.turns.repeats || self.refusals[index].is_some();
-        if is_done || !runs(job, self.turns.state) {
+        let is_done = self.rates[index].len() >= self.schedule.repeats || self.refusals[index].is_some();
+        if is_done || !runs(job, self.schedule.state) {
             return Ok(());
         }
-        match trial::from_its_state(job, self.turns, site, |site| run_fio(job, site)) {
+        match trial::from_its_state(job, self.schedule, testbed, |testbed| run_fio(job, testbed)) {
             Ok(told) => self.rates[index].extend(bytes_per_second_of_calls(job, &told)),
             Err(fault @ (Fault::Interrupted | Fault::OutOfTime)) => return Err(fault),
             Err(fault) => self.refusals[index] = Some(format!("[{}] by fio: {fault}", job.name)),
@@ -88,7 +88,7 @@ impl<'a> Beside<'a> {
         Ok(())
     }
 
-    /// What came of a job, beside Fathom's own runs of it.
+    /// What came of a job, next to what Fathom measured of it.
     pub(super) fn of(&self, index: usize, trial: &Trial) -> Option<ByFio> {
         let runs = self.rates[index].clone();
         Some(ByFio {
@@ -138,25 +138,27 @@ mod tests {
         ];
         let limits = Limits { max_write: 8 << 20, deadline: None };
         let (instrument, space) = (Instrument::calibrate().unwrap(), Needs::of(&jobs).unwrap().space);
-        let mut site = Site::at(&std::env::temp_dir(), space, &instrument, limits, Watch::default()).unwrap();
-        let turns = Turns {
+        let mut testbed =
+            Testbed::at(&std::env::temp_dir(), space, &instrument, limits, Watch::default()).unwrap();
+        let schedule = Schedule {
             repeats: 3,
             seed: 1,
             rest: Duration::ZERO,
             state: Settled::AsLeft,
             leaves: Duration::ZERO,
         };
-        let mut beside = Beside::new(&jobs, Turns { repeats: 2, ..turns });
-        let trials =
-            trial::run_beside(&jobs, turns, &mut site, &mut |_, index, site| beside.run(index, site));
+        let mut fio_runs = FioRuns::new(&jobs, Schedule { repeats: 2, ..schedule });
+        let trials = trial::run_each(&jobs, schedule, &mut testbed, &mut |_, index, testbed| {
+            fio_runs.run(index, testbed)
+        });
         let trials = trials.unwrap();
-        let of = |index: usize| beside.of(index, &trials[index]);
+        let of = |index: usize| fio_runs.of(index, &trials[index]);
         for fio in [of(0).unwrap(), of(1).unwrap()] {
             assert_eq!(fio.runs.len(), 2);
             assert!(fio.bytes_per_second > 0.0 && fio.fathoms_bytes_per_second > 0.0, "{fio:?}");
         }
         assert_eq!(of(2), None, "its threads are not those of a job here");
-        assert!(!site.path(&jobs[1], 0).exists(), "what was written is gone");
-        assert_eq!(beside.refused().count(), 0);
+        assert!(!testbed.path(&jobs[1], 0).exists(), "what was written is gone");
+        assert_eq!(fio_runs.refused().count(), 0);
     }
 }

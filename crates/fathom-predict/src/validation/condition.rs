@@ -11,7 +11,7 @@ use crate::trial::Settled;
 use fathom_program::job::Job;
 use fathom_run::fault::Fault;
 use fathom_run::intrusion::{self, Change, Group, Settings};
-use fathom_run::load::{self, Site};
+use fathom_run::load::{self, Testbed};
 
 /// Under what jobs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,12 @@ impl Condition {
     ///
     /// # Errors
     /// What may not be changed here, and why; what ends the runs.
-    pub(super) fn make(self, model: &mut Model, path: &Path, site: &mut Site) -> Result<Changed, Fault> {
+    pub(super) fn make(
+        self,
+        model: &mut Model,
+        path: &Path,
+        testbed: &mut Testbed,
+    ) -> Result<Changed, Fault> {
         let (mut settings, mut group) = (None, None);
         match self {
             Self::Usual => {}
@@ -117,7 +122,7 @@ impl Condition {
                 dirty::sync();
                 settings = Some(intrusion::limit_dirty_data(limit / 2, limit).map_err(Fault::Unsupported)?);
                 set(model, &format!("dirty_background_bytes={}", limit / 2))?;
-                set(model, &format!("dirty_limit={}", limit_in_force(site)?))?;
+                set(model, &format!("dirty_limit={}", limit_in_force(testbed)?))?;
             }
             Self::ReadAhead(bytes) => settings = Some(set_read_ahead(path, bytes)?),
             Self::Memory(bytes) => group = Some(Group::of_memory(bytes).map_err(Fault::Unsupported)?),
@@ -144,12 +149,12 @@ fn set_read_ahead(path: &Path, bytes: u64) -> Result<Settings, Fault> {
 /// The limit of dirty data that the kernel goes by at present, in bytes: it follows a lower threshold down by a
 /// thirty-second each 200 ms in which somebody waits (`domain_update_dirty_limit`), so that what was set a moment
 /// ago says little.
-fn limit_in_force(site: &mut Site) -> Result<u64, Fault> {
+fn limit_in_force(testbed: &mut Testbed) -> Result<u64, Fault> {
     let trace = Trace::start(&[STATE], None)?;
     // Somebody has to write for the kernel to look.
     let job = Job { read_percent: 0, size: Some(MIB), ..Job::named("look") };
-    load::run(&job, site)?;
-    site.remove(&job);
+    load::run(&job, testbed)?;
+    testbed.remove(&job);
     let records = trace.finish()?.records;
     let limit = records.iter().rev().find_map(|record| match &record.event {
         Event::Other(_, text) => {

@@ -2,10 +2,10 @@
 
 use fathom_program::job::{self, JobFile};
 use fathom_run::fault::Fault;
-use fathom_run::load::Site;
+use fathom_run::load::Testbed;
 use fathom_stats::quantile;
 
-use super::{ByFio, Foretold, Held, Outcomes, Trials, foretell};
+use super::{ByFio, Held, Outcomes, Predicted, Trials, predict_job};
 use crate::model::{Model, Runner};
 use crate::prediction;
 use crate::single_runs::{self, Run, SingleRuns};
@@ -26,23 +26,27 @@ pub fn usual_jobs(surroundings: &job::Surroundings<'_>) -> Result<JobFile, Strin
 ///
 /// # Errors
 /// What ends the runs: an interrupt, the end of the time before anything was run, a full disk.
-pub fn validate_in_field(files: &[JobFile], trials: &Trials<'_>, site: &mut Site) -> Result<Outcomes, Fault> {
+pub fn validate_in_field(
+    files: &[JobFile],
+    trials: &Trials<'_>,
+    testbed: &mut Testbed,
+) -> Result<Outcomes, Fault> {
     let mut outcomes = Outcomes::default();
-    let (mut foretold, mut runs) = (Vec::new(), Vec::new());
+    let (mut predicted, mut runs) = (Vec::new(), Vec::new());
     for mut one in files.iter().flat_map(SingleRuns::of) {
-        match foretell(&one.job, trials.model, trials.seed) {
+        match predict_job(&one.job, trials.model, trials.seed) {
             Ok(told) => {
                 one.writes = told.writes;
                 runs.push(one);
-                foretold.push(told);
+                predicted.push(told);
             }
             Err(reason) => outcomes.refused.push(reason),
         }
     }
     let programs = if trials.by_fio > 0 { single_runs::programs() } else { &[Runner::Fathom] };
-    site.watch().expect((runs.len() * programs.len() * trials.repeats) as u64);
-    single_runs::run(&mut runs, programs, trials.repeats, trials.seed, site)?;
-    for (told, runs) in foretold.iter().zip(&runs) {
+    testbed.watch().expect((runs.len() * programs.len() * trials.repeats) as u64);
+    single_runs::run(&mut runs, programs, trials.repeats, trials.seed, testbed)?;
+    for (told, runs) in predicted.iter().zip(&runs) {
         match (hold(told, runs, trials.model), &runs.refusal) {
             (Some(held), _) => outcomes.jobs.push(held),
             (None, reason) => {
@@ -55,7 +59,7 @@ pub fn validate_in_field(files: &[JobFile], trials: &Trials<'_>, site: &mut Site
 }
 
 /// A prediction next to the runs of the job; none where there are none.
-fn hold(one: &Foretold, all: &SingleRuns, model: &Model) -> Option<Held> {
+fn hold(one: &Predicted, all: &SingleRuns, model: &Model) -> Option<Held> {
     let rates = |by: Runner| all.by(by).iter().map(|run| run.rate).collect::<Vec<_>>();
     let by = model.parameters.choices.runner;
     let runs = rates(by);
@@ -70,9 +74,9 @@ fn hold(one: &Foretold, all: &SingleRuns, model: &Model) -> Option<Held> {
         fathoms_bytes_per_second,
         runs: rates(Runner::Fio),
     });
-    let covered_runs = Some(runs.iter().filter(|&&rate| one.told.rate.holds(rate)).count());
+    let covered_runs = Some(runs.iter().filter(|&&rate| one.figures.rate.holds(rate)).count());
     let class = prediction::class(&one.job, &model.parameters);
-    let held = one.told.held(&one.job.name, class, runs, &tails)?;
+    let held = one.figures.held(&one.job.name, class, runs, &tails)?;
     Some(Held { covered_runs, fio, ..held })
 }
 
@@ -88,8 +92,8 @@ mod tests {
         let direct = jobs.iter().filter(|job| job.direct).count();
         assert!(jobs.len() >= 25 && direct * 2 > jobs.len(), "{direct} of {}", jobs.len());
         for job in &jobs {
-            let told = foretell(job, &model, 1).unwrap();
-            assert!(told.told.rate.value > 0.0, "{}", job.name);
+            let told = predict_job(job, &model, 1).unwrap();
+            assert!(told.figures.rate.value > 0.0, "{}", job.name);
         }
     }
 }

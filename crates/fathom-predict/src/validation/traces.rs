@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
 use super::baselines::as_in_paper;
-use super::{Held, Outcomes, TAILS, Told, Trials};
+use super::{Figures, Held, Outcomes, TAILS, Trials};
 use crate::model::{Model, Scalar};
 use crate::prediction::{Replay, Settings, device_byte, predict_trace, simulate_trace};
 use crate::trial::{self, Reserve, bytes_per_second};
@@ -21,7 +21,7 @@ use fathom_run::replay::{self, Bounds, Cache, How, Plan, Replayed};
 struct Traced {
     name: String,
     plan: Arc<Plan>,
-    told: Told,
+    figures: Figures,
     /// Whether more than a hundredth of what it moves is written.
     writes: bool,
     runs: Vec<f64>,
@@ -40,22 +40,22 @@ pub fn validate_traces(
     bounds: &Bounds,
 ) -> Result<(Outcomes, u64), Fault> {
     let mut outcomes = Outcomes::default();
-    let mut foretold = Vec::new();
+    let mut predicted = Vec::new();
     for trace in traces {
-        match foretell(trace, replay::plan(trace)?, how, trials) {
-            Ok(one) => foretold.push(one),
+        match traced(trace, replay::plan(trace)?, how, trials) {
+            Ok(one) => predicted.push(one),
             Err(reason) => outcomes.refused.push(format!("{}: {reason}", trace.display())),
         }
     }
-    let each: u64 = foretold.iter().map(|one| one.plan.laid_out().saturating_add(one.plan.writes)).sum();
+    let each: u64 = predicted.iter().map(|one| one.plan.laid_out().saturating_add(one.plan.writes)).sum();
     let written = each.saturating_mul(trials.repeats as u64);
     Fault::unless_affordable(written, bounds.max_write)?;
     let mut generator = Pcg64Mcg::seed_from_u64(trials.seed);
-    let mut order: Vec<usize> = (0..foretold.len()).collect();
+    let mut order: Vec<usize> = (0..predicted.len()).collect();
     for _ in 0..trials.repeats {
         shuffle(&mut order, &mut generator);
         for &index in &order {
-            let one = &mut foretold[index];
+            let one = &mut predicted[index];
             let replayed = once(&one.plan, how, trials, bounds)?;
             let bytes = replayed.reads.bytes + replayed.writes.bytes;
             one.runs.push(bytes as f64 / replayed.elapsed.as_secs_f64().max(1e-9));
@@ -63,25 +63,25 @@ pub fn validate_traces(
             one.tails.push(tail);
         }
     }
-    outcomes.jobs = foretold.iter().filter_map(hold).collect();
+    outcomes.jobs = predicted.iter().filter_map(hold).collect();
     Ok((outcomes, written))
 }
 
-fn foretell(trace: &Path, plan: Arc<Plan>, how: How, trials: &Trials<'_>) -> Result<Traced, String> {
+fn traced(trace: &Path, plan: Arc<Plan>, how: How, trials: &Trials<'_>) -> Result<Traced, String> {
     let model = trials.model;
     let name = trace.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let replay = Replay::new(&plan, how)?;
     let settings = Settings { seed: trials.seed, ..Settings::default() };
     let (forecast, plain) = predict_trace(&name, &replay, model, settings)?;
     let bytes: u64 = plain.transfers.iter().map(|side| side.bytes).sum();
-    let told = Told {
+    let figures = Figures {
         rate: forecast.bytes_per_second().ok_or("it moves no data")?,
         tails_ns: TAILS.map(|share| plain.latency_ns(share)),
         paper: bytes_per_second(&simulate_trace(&replay, &as_in_paper(model)?.parameters, 1)),
         plain: bytes as f64 / plain_ns(&replay, model).max(1.0) * 1e9,
         nearest: None,
     };
-    Ok(Traced { name, told, writes: plan.writes * 100 > bytes, plan, runs: Vec::new(), tails: Vec::new() })
+    Ok(Traced { name, figures, writes: plan.writes * 100 > bytes, plan, runs: Vec::new(), tails: Vec::new() })
 }
 
 /// How long the replay takes on a latency and a bandwidth: the device's for what a file holds when it is read for the
@@ -124,5 +124,5 @@ fn once(plan: &Arc<Plan>, how: How, trials: &Trials<'_>, bounds: &Bounds) -> Res
 
 fn hold(one: &Traced) -> Option<Held> {
     let class = if one.writes { "traces that write" } else { "traces that read" };
-    one.told.held(&one.name, class.to_owned(), one.runs.clone(), &one.tails)
+    one.figures.held(&one.name, class.to_owned(), one.runs.clone(), &one.tails)
 }

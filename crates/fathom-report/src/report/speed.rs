@@ -75,7 +75,7 @@ pub fn file_size(answer: &FileSize) -> String {
     )
 }
 
-/// The price of each call on each file, and whether the file's size matters.
+/// The cost of each call on each file, and whether the file's size matters.
 pub fn syscalls(syscalls: &Syscalls) -> String {
     let (mount, clock) = (&syscalls.provenance.mount, &syscalls.provenance.instrument);
     let mut text = format!(

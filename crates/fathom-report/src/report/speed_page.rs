@@ -1,4 +1,4 @@
-//! Curves and prices of calls as pages.
+//! Curves and costs of calls as pages.
 
 use std::collections::BTreeSet;
 
@@ -66,22 +66,22 @@ pub(crate) fn curve_page(curve: &Curve) -> String {
     page.html()
 }
 
-/// Prices of calls as one HTML file that needs no network.
-pub(crate) fn syscalls_page(prices: &Syscalls) -> String {
-    let mut page = Page::measured("system calls", &prices.provenance);
-    for caveat in &prices.caveats {
+/// Costs of calls as one HTML file that needs no network.
+pub(crate) fn syscalls_page(costs: &Syscalls) -> String {
+    let mut page = Page::measured("system calls", &costs.provenance);
+    for caveat in &costs.caveats {
         page.push(&format!("<p>{}</p>\n", escaped(caveat)));
     }
     page.push(
         "<p class=\"soft\">What paper B found with 1-byte reads and seeks over files of 10 KB to 5 MB, with the cost of the \
          clock taken out.</p>\n",
     );
-    page.figure(prices_by_size(prices));
-    let lines: Vec<Vec<String>> = prices.measurements.iter().map(line).collect();
+    page.figure(costs_by_size(costs));
+    let lines: Vec<Vec<String>> = costs.measurements.iter().map(line).collect();
     page.push(&table(&["call", "file", "ns per call", "95 % interval", "calls per second"], &lines));
-    let from = &prices.provenance;
+    let from = &costs.provenance;
     let path = quoted(&from.mount.path);
-    page.repeat(&[format!("fathom syscalls {path} --rounds {} --seed {}", prices.rounds, from.seed)]);
+    page.repeat(&[format!("fathom syscalls {path} --rounds {} --seed {}", costs.rounds, from.seed)]);
     page.html()
 }
 
@@ -208,25 +208,25 @@ fn file_bytes(one: &Measurement) -> Option<u64> {
     one.settings.get("file_bytes").and_then(|size| size.parse().ok())
 }
 
-fn prices_by_size(prices: &Syscalls) -> Figure {
+fn costs_by_size(costs: &Syscalls) -> Figure {
     let mut figure = Figure::new(
-        "prices".to_owned(),
+        "costs".to_owned(),
         "What a call costs against the size of its file",
         Axis::new("size of the file", Quantity::Bytes).log(),
         Axis::new("time of a call", Quantity::Nanoseconds),
     );
     for &call in syscalls::ALL {
-        let of = prices.measurements.iter().filter(|one| one.name == call.name());
-        let prices = of.filter_map(|one| {
+        let of = costs.measurements.iter().filter(|one| one.name == call.name());
+        let costs = of.filter_map(|one| {
             let interval = one.call_ns_interval.unwrap_or([one.call_ns, one.call_ns]);
             Some((file_bytes(one)? as f64, one.call_ns, interval))
         });
-        figure.draw(Series::within(call.name(), Style::Points, prices));
+        figure.draw(Series::within(call.name(), Style::Points, costs));
     }
     figure.shown = format!(
         "Medians of {} rounds with their 95 % intervals; the clock's {} are taken out of each batch of calls.",
-        prices.rounds,
-        Nanos(prices.clock_ns)
+        costs.rounds,
+        Nanos(costs.clock_ns)
     );
     figure
 }

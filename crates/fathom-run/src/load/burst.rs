@@ -8,7 +8,7 @@ use fathom_program::job::{Direction, Job};
 use fathom_program::program::repeated;
 use fathom_sys::clock::Counter;
 
-use super::site::Site;
+use super::testbed::Testbed;
 use crate::executor::{self, Buffer, Control, Counters, OfJob, Recorder, System, Window};
 use crate::fault::Fault;
 use crate::instrument::Clock;
@@ -27,27 +27,27 @@ pub struct Burst {
 ///
 /// # Errors
 /// More to write than the budget allows, before the first byte; what the calls give; an interrupt.
-pub fn burst(job: &Job, count: u64, site: &mut Site) -> Result<Burst, Fault> {
+pub fn burst(job: &Job, count: u64, testbed: &mut Testbed) -> Result<Burst, Fault> {
     // What is written over must have been written.
-    site.lay_out(&[Job { read_percent: 100, io_size: None, ..job.clone() }])?;
+    testbed.lay_out(&[Job { read_percent: 100, io_size: None, ..job.clone() }])?;
     let size = job.blocks[Direction::Write as usize].most;
     let wanted = count * size;
-    Fault::unless_affordable(wanted, site.write_budget())?;
-    site.ready(&Job { pre_read: true, ..job.clone() })?;
-    let path = site.path(job, 0);
+    Fault::unless_affordable(wanted, testbed.write_budget())?;
+    testbed.ready(&Job { pre_read: true, ..job.clone() })?;
+    let path = testbed.path(job, 0);
     let buffer = Buffer::touched(size, &path)?;
     let open = OfJob::open(job, &path)?;
     let own = OfJob::new(job, vec![(path, open)]);
     fathom_sys::dirty::sync();
     let write = |index| Call::new(CallKind::Pwrite, FileId(0)).at(index * size, size);
     let calls = (0..count).map(write).chain([Call::new(CallKind::Fsync, FileId(0))]).collect();
-    let ticks = match site.clock() {
-        Clock::Cycles(clock) => timed(clock, calls, System::new(own, buffer), site),
-        Clock::Monotonic(clock) => timed(clock, calls, System::new(own, buffer), site),
+    let ticks = match testbed.clock() {
+        Clock::Cycles(clock) => timed(clock, calls, System::new(own, buffer), testbed),
+        Clock::Monotonic(clock) => timed(clock, calls, System::new(own, buffer), testbed),
     }?;
-    site.count_written(wanted);
+    testbed.count_written(wanted);
     let mut writes_ns: Vec<f64> =
-        ticks.iter().map(|&one| one as f64 * 1e9 / site.ticks_per_second()).collect();
+        ticks.iter().map(|&one| one as f64 * 1e9 / testbed.ticks_per_second()).collect();
     let sync_ns = writes_ns.pop().unwrap_or(0.0);
     Ok(Burst { writes_ns, sync_ns })
 }
@@ -57,15 +57,15 @@ fn timed<C: Counter>(
     clock: C,
     calls: Vec<Call>,
     mut engine: System<OfJob>,
-    site: &Site,
+    testbed: &Testbed,
 ) -> Result<Vec<u64>, Fault> {
     let mut ticks = Each(Vec::with_capacity(calls.len()));
     let control = Control {
-        interrupt: site.interrupt(),
+        interrupt: testbed.interrupt(),
         failed: &AtomicBool::new(false),
         budget: &AtomicU64::new(u64::MAX),
         deadline: u64::MAX,
-        ticks_per_second: site.ticks_per_second(),
+        ticks_per_second: testbed.ticks_per_second(),
         counters: &Counters::default(),
         spin: Duration::ZERO,
     };

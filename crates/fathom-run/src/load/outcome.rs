@@ -5,8 +5,8 @@ use fathom_sys::usage::Usage;
 
 use super::histogram::Histogram;
 use super::sampling::{Sampled, SampledRates};
-use super::site::Cached;
 use super::steady::Steadiness;
+use super::testbed::Cached;
 use crate::executor::Levels;
 use fathom_program::job::{DIRECTIONS, Direction, Job};
 

@@ -1,4 +1,4 @@
-//! fio does what a job says, on the files of a site and from the state that a run begins with.
+//! fio does what a job says, on the files of a testbed and from the state that a run begins with.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::Site;
+use super::Testbed;
 use crate::fault::Fault;
 use fathom_program::job::{
     Blocks, Course, Depth, Direction, Engine, EngineOptions, Job, Order, Pattern, Placement,
@@ -182,14 +182,14 @@ fn sum_ns(times: &Value) -> Option<f64> {
 ///
 /// # Errors
 /// Those of [`run`](super::run); that fio can't be run, or fails.
-pub fn run_fio(job: &Job, site: &mut Site) -> Result<FioReport, Fault> {
-    site.lay_out(std::slice::from_ref(job))?;
+pub fn run_fio(job: &Job, testbed: &mut Testbed) -> Result<FioReport, Fault> {
+    testbed.lay_out(std::slice::from_ref(job))?;
     // A runtime may end the writing earlier, and need not.
     let transferred = job.transfer().map_err(Fault::Unsupported)?.unwrap_or(0);
     let wanted = if job.does(Direction::Write) { transferred } else { 0 };
-    Fault::unless_affordable(wanted, site.write_budget())?;
-    site.ready(job)?;
-    let path = site.path(job, 0);
+    Fault::unless_affordable(wanted, testbed.write_budget())?;
+    testbed.ready(job)?;
+    let path = testbed.path(job, 0);
     let mut command = Command::new("fio");
     // One process, which is gone when it is killed: others leave its group. The buffer begins with a page, as here.
     command.args(fio_arguments(job, &path.to_string_lossy())).args(["--thread", "--mem=mmap"]);
@@ -197,10 +197,10 @@ pub fn run_fio(job: &Job, site: &mut Site) -> Result<FioReport, Fault> {
         // fio touches its buffer beforehand where it may write; a first touch takes longer than a copy.
         command.args([format!("--rw={}", order(job, 50)), "--rwmixread=100".to_owned()]);
     }
-    let told = finish(&mut command, &path, site).and_then(|said| FioReport::of(&said));
+    let told = finish(&mut command, &path, testbed).and_then(|said| FioReport::of(&said));
     // However it ended, so much may have been written.
     let written = told.as_ref().ok().and_then(|told| told.bytes(Direction::Write)).unwrap_or(wanted);
-    site.count_written(written);
+    testbed.count_written(written);
     told
 }
 
@@ -209,14 +209,14 @@ pub fn run_fio(job: &Job, site: &mut Site) -> Result<FioReport, Fault> {
 ///
 /// # Errors
 /// As [`run_fio`].
-pub fn run_as_written(words: &[String], job: &Job, site: &mut Site) -> Result<FioReport, Fault> {
-    site.lay_out(std::slice::from_ref(job))?;
-    let left = site.write_budget();
+pub fn run_as_written(words: &[String], job: &Job, testbed: &mut Testbed) -> Result<FioReport, Fault> {
+    testbed.lay_out(std::slice::from_ref(job))?;
+    let left = testbed.write_budget();
     if left == 0 && job.does(Direction::Write) {
         return Err(Fault::OverBudget { wanted: 1, left });
     }
-    site.ready(job)?;
-    let (path, names) = (site.path(job, 0), job.file_names(0));
+    testbed.ready(job)?;
+    let (path, names) = (testbed.path(job, 0), job.file_names(0));
     let directory = path.parent().unwrap_or(Path::new("/")).to_string_lossy().replace(':', "\\:");
     let mut command = Command::new("fio");
     command.args(words).arg(format!("--directory={directory}"));
@@ -226,21 +226,21 @@ pub fn run_as_written(words: &[String], job: &Job, site: &mut Site) -> Result<Fi
         false => format!("--filename={}", names.join(":")),
     });
     command.args(["--group_reporting", "--thread", "--eta=never"]).args(REPORT);
-    let told = FioReport::of(&finish(&mut command, &path, site)?)?;
+    let told = FioReport::of(&finish(&mut command, &path, testbed)?)?;
     // What the engine 'null' writes goes nowhere.
     let written = told.bytes(Direction::Write).filter(|_| job.engine.has_files());
-    site.count_written(written.unwrap_or(0));
+    testbed.count_written(written.unwrap_or(0));
     Ok(told)
 }
 
 /// Runs fio to its end, in the directory of the job's file; gives what it printed.
-fn finish(command: &mut Command, file: &Path, site: &Site) -> Result<Vec<u8>, Fault> {
+fn finish(command: &mut Command, file: &Path, testbed: &Testbed) -> Result<Vec<u8>, Fault> {
     let failed = |why: String| Fault::Unsupported(format!("fio {why}"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).env("LC_ALL", "C");
     command.current_dir(file.parent().unwrap_or(Path::new("/")));
     let mut child = command.spawn().map_err(|error| failed(format!("can't be run: {error}")))?;
     let (said, complaints) = (all_of(child.stdout.take()), all_of(child.stderr.take()));
-    let status = wait(&mut child, site)?;
+    let status = wait(&mut child, testbed)?;
     let complaints = text_of(complaints);
     if !status.success() {
         let why = String::from_utf8_lossy(&complaints);
@@ -263,7 +263,7 @@ fn text_of(reader: thread::JoinHandle<io::Result<Vec<u8>>>) -> Vec<u8> {
 }
 
 /// Waits for the end of a child, and ends it when it is time to stop. One that hangs in the kernel is left behind.
-fn wait(child: &mut Child, site: &Site) -> Result<ExitStatus, Fault> {
+fn wait(child: &mut Child, testbed: &Testbed) -> Result<ExitStatus, Fault> {
     const PATIENCE: Duration = Duration::from_secs(1);
     let mut killed: Option<(Fault, Instant)> = None;
     loop {
@@ -275,7 +275,7 @@ fn wait(child: &mut Child, site: &Site) -> Result<ExitStatus, Fault> {
             (None, Some((fault, when))) if when.elapsed() > PATIENCE => return Err(fault.clone()),
             _ => {}
         }
-        if let (Err(fault), None) = (Fault::if_stopped(site.interrupt(), site.deadline()), &killed) {
+        if let (Err(fault), None) = (Fault::if_stopped(testbed.interrupt(), testbed.deadline()), &killed) {
             // It may have ended by itself meanwhile.
             let _ = child.kill();
             killed = Some((fault, Instant::now()));

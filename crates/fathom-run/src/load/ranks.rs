@@ -9,7 +9,7 @@ use std::sync::{Arc, Barrier};
 use fathom_program::job::{Existing, Job};
 use fathom_sys::{Error, file};
 
-use super::Site;
+use super::Testbed;
 use crate::fault::Fault;
 
 /// Where all processes wait for each other, for each group of jobs.
@@ -79,7 +79,7 @@ impl Ranks {
     }
 }
 
-impl Site {
+impl Testbed {
     /// From now on the jobs of each group begin when those of other processes do.
     pub fn meet_with(&mut self, ranks: Option<Ranks>) {
         self.ranks = ranks;

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::curve::{Choice, Operation, Refusal, State};
 use crate::measurement::LEVEL;
 use fathom_run::fault::Fault;
-use fathom_run::load::Site;
+use fathom_run::load::Testbed;
 
 pub use self::dirty::{PastDirty, Written};
 pub use self::memory::{PastMemory, Reading, WorkingSet};
@@ -100,7 +100,7 @@ impl Plan {
 /// # Errors
 /// [`Fault::Interrupted`].
 pub fn measure(
-    site: &mut Site,
+    testbed: &mut Testbed,
     path: &Path,
     plan: &Plan,
     seed: u64,
@@ -115,7 +115,7 @@ pub fn measure(
     };
     let half = || Instant::now() + time / 2;
     if plan.reads {
-        match there_is_a_device().and_then(|()| memory::measure(site, plan, seed, half())) {
+        match there_is_a_device().and_then(|()| memory::measure(testbed, plan, seed, half())) {
             Ok((past, effects)) => {
                 limits.effects.extend(effects);
                 limits.memory = Some(past);
@@ -124,7 +124,7 @@ pub fn measure(
         }
     }
     if plan.writes {
-        match there_is_a_device().and_then(|()| dirty::measure(site, plan, half())) {
+        match there_is_a_device().and_then(|()| dirty::measure(testbed, plan, half())) {
             Ok((past, effects)) => {
                 limits.effects.extend(effects);
                 limits.dirty = Some(past);

@@ -10,7 +10,7 @@ use fathom_program::job::{Blocks, DIRECTIONS, Job, Pattern};
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
 use fathom_run::instrument::Certificate;
-use fathom_run::load::{self, Histogram, Outcome, Site};
+use fathom_run::load::{self, Histogram, Outcome, Testbed};
 
 /// How long a sample takes, more or less: long enough for thousands of cached calls, short enough for
 /// a thousand samples in a minute.
@@ -29,20 +29,20 @@ pub struct Run {
     pub refused: Vec<Refusal>,
 }
 
-/// Measures the points at `site` in rounds, until the interval of every median is narrow enough or the deadline has
+/// Measures the points at `testbed` in rounds, until the interval of every median is narrow enough or the deadline has
 /// come; `certificate` is that of the clock.
 ///
 /// # Errors
 /// [`Fault::Interrupted`]. A point that the system refuses becomes a refusal.
 pub fn measure(
-    site: &mut Site,
+    testbed: &mut Testbed,
     plan: &[Planned],
     certificate: &Certificate,
     settings: Settings,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Run, Fault> {
     let mut linux = Linux {
-        site,
+        testbed,
         overhead_ns: certificate.overhead_ns,
         spots: plan
             .iter()
@@ -58,7 +58,7 @@ pub fn measure(
             let what = format!("{}: calls of {}", setting.name(), Bytes(setting.block_bytes));
             run.refused.push(Refusal { what, reason });
         } else {
-            let ns_per_tick = 1e9 / linux.site.ticks_per_second();
+            let ns_per_tick = 1e9 / linux.testbed.ticks_per_second();
             let latency = latency(&spot.seen, ns_per_tick, linux.overhead_ns);
             let latencies = Latencies { histogram: spot.seen.clone(), ns_per_tick };
             run.points.push(Point::of(setting, series, latency, latencies));
@@ -68,7 +68,7 @@ pub fn measure(
 }
 
 struct Linux<'a> {
-    site: &'a mut Site,
+    testbed: &'a mut Testbed,
     overhead_ns: f64,
     spots: Vec<Spot>,
 }
@@ -92,12 +92,12 @@ impl Linux<'_> {
         match (setting.operation, jobs.first()) {
             // What is overwritten must have been written.
             (Operation::Overwrite, Some(job)) => {
-                self.site.lay_out(&[Job { read_percent: 100, ..job.clone() }])?;
+                self.testbed.lay_out(&[Job { read_percent: 100, ..job.clone() }])?;
             }
-            (Operation::Append, Some(job)) => self.site.remove(job),
+            (Operation::Append, Some(job)) => self.testbed.remove(job),
             _ => {}
         }
-        Ok(load::run_all(&jobs, self.site)?.into_iter().flatten().collect())
+        Ok(load::run_all(&jobs, self.testbed)?.into_iter().flatten().collect())
     }
 
     /// How many calls each thread makes in the time of a sample.

@@ -11,7 +11,7 @@ use crate::rounds::{self, Bench, Progress, Series, Settings};
 use fathom_program::job::{Direction, Job, JobFile, words_of};
 use fathom_run::fault::Fault;
 use fathom_run::load::program::{run_as_written, version};
-use fathom_run::load::{self, Outcome, Site};
+use fathom_run::load::{self, Outcome, Testbed};
 use fathom_run::provenance::Provenance;
 
 /// The name of the schema that [`JobsVersus`] is published under.
@@ -98,14 +98,14 @@ impl Contest {
 /// # Errors
 /// [`Fault::Interrupted`]; that fio is not installed.
 pub fn measure(
-    site: &mut Site,
+    testbed: &mut Testbed,
     file: &JobFile,
     settings: Settings,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(String, Vec<Contest>, Vec<Refusal>), Fault> {
     let fio = version("fio").ok_or_else(|| Fault::Unsupported("fio is not installed".to_owned()))?;
     let words = (0..file.jobs.len()).map(|job| words_of(file, job).unwrap_or_default()).collect();
-    let mut bench = Both { site, jobs: &file.jobs, words };
+    let mut bench = Both { testbed, jobs: &file.jobs, words };
     let tasks = 2 * file.jobs.len();
     let series = rounds::measure(&mut bench, tasks, settings, progress)?;
     let (mut contests, mut refused) = (Vec::new(), Vec::new());
@@ -135,7 +135,7 @@ pub fn measure(
 
 /// Each job twice: an even index is Fathom's, the odd one after it fio's.
 struct Both<'a> {
-    site: &'a mut Site,
+    testbed: &'a mut Testbed,
     jobs: &'a [Job],
     words: Vec<Vec<String>>,
 }
@@ -147,10 +147,10 @@ impl Bench for Both<'_> {
         let job = &self.jobs[index / 2];
         // What only writes begins with new files.
         if job.is_new() {
-            self.site.remove(job);
+            self.testbed.remove(job);
         }
         let (per_second, p99_ns) = if index.is_multiple_of(2) {
-            let threads = load::run(job, self.site)?;
+            let threads = load::run(job, self.testbed)?;
             let sum =
                 Outcome::together(&threads).ok_or_else(|| Fault::Unsupported("no thread ran".to_owned()))?;
             (
@@ -158,7 +158,7 @@ impl Bench for Both<'_> {
                 Some(sum.latency_of_most_ns(0.99).unwrap_or(0.0)),
             )
         } else {
-            let told = run_as_written(&self.words[index / 2], job, self.site)?;
+            let told = run_as_written(&self.words[index / 2], job, self.testbed)?;
             (told.iops(), told.p99_ns())
         };
         if per_second <= 0.0 {

@@ -17,7 +17,7 @@ use fathom_program::job::{Blocks, DIRECTIONS, Direction, Job};
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
 use fathom_run::load::program::{self, fio_arguments, version};
-use fathom_run::load::{self, Site};
+use fathom_run::load::{self, Testbed};
 
 /// Who works.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,27 +77,27 @@ pub fn affordable(tasks: Vec<Task>, file_bytes: u64, max_write: u64) -> (Vec<Tas
     (tasks.into_iter().filter(is_read).collect(), vec![Refusal { what: "writing".to_owned(), reason }])
 }
 
-/// Runs the tasks over a file of so many bytes at `site` in rounds, until the interval of every median is narrow enough or the deadline
+/// Runs the tasks over a file of so many bytes at `testbed` in rounds, until the interval of every median is narrow enough or the deadline
 /// has come; the entries are in the order of the tasks.
 ///
 /// # Errors
 /// What making the file gives, and [`Fault::Interrupted`]. A program that fails ends its own entry: the
 /// second of each pair says why.
 pub fn measure(
-    site: &mut Site,
+    testbed: &mut Testbed,
     tasks: &[Task],
     file_bytes: u64,
     settings: Settings,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<(Entry, Option<String>)>, Fault> {
-    site.lay_out(&[pass(Operation::Read, file_bytes, 1 << 20, State::Cached)])?;
-    let mut bench = Programs { site, tasks, file_bytes };
+    testbed.lay_out(&[pass(Operation::Read, file_bytes, 1 << 20, State::Cached)])?;
+    let mut bench = Programs { testbed, tasks, file_bytes };
     let series = rounds::measure(&mut bench, tasks.len(), settings, progress)?;
     Ok(tasks.iter().zip(&series).map(|(task, one)| entry(task, one, tasks, &series, file_bytes)).collect())
 }
 
 struct Programs<'a> {
-    site: &'a mut Site,
+    testbed: &'a mut Testbed,
     tasks: &'a [Task],
     file_bytes: u64,
 }
@@ -108,16 +108,16 @@ impl Bench for Programs<'_> {
     fn sample(&mut self, index: usize, round: u32) -> Result<Sample, Fault> {
         let task = &self.tasks[index];
         let job = task.job(self.file_bytes);
-        let path = self.site.path(&job, 0);
+        let path = self.testbed.path(&job, 0);
         if task.operation != Operation::Read {
             // What was measured before stays.
-            Fault::unless_affordable(self.file_bytes, self.site.write_budget())?;
+            Fault::unless_affordable(self.file_bytes, self.testbed.write_budget())?;
             // What was written before is not to be waited for now.
             let synced = File::open(&path).and_then(|file| file.sync_all());
             synced.map_err(|error| Error::from_io("fsync", &path, &error))?;
         }
         if task.program == Program::Fathom {
-            let outcomes = load::run(&job, self.site)?;
+            let outcomes = load::run(&job, self.testbed)?;
             let one = outcomes.first().ok_or_else(|| Fault::Unsupported("no thread ran".to_owned()))?;
             let done = &one.transfers[task.operation.direction() as usize];
             return Ok(Sample {
@@ -129,7 +129,7 @@ impl Bench for Programs<'_> {
                 proof: Proof::of(task.state, one.cached_before),
             });
         }
-        let cached = self.site.ready(&job)?;
+        let cached = self.testbed.ready(&job)?;
         let mut command = task.command(&path, self.file_bytes);
         let before = Instant::now();
         let output = command.stdin(Stdio::null()).output();
@@ -148,7 +148,7 @@ impl Bench for Programs<'_> {
             Fault::Unsupported(format!("{} prints its time in an unknown format", task.name()))
         })?;
         if task.operation != Operation::Read {
-            self.site.count_written(bytes);
+            self.testbed.count_written(bytes);
         }
         let proof = Proof::of(task.state, cached);
         Ok(Sample { round, bytes, inside_ns, calls_ns, outside_ns: Some(outside_ns), proof })

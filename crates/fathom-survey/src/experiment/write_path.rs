@@ -7,7 +7,7 @@ use super::prelude::*;
 use super::round_trip::BARE_NS;
 use super::silence::told;
 use super::{dirty_data, in_memory, remembered, truth_in_memory};
-use crate::inference::carrying::{Turns, Waits};
+use crate::inference::carrying::{RoundTimes, Waits};
 use crate::inference::steps;
 use fathom_fuse::Writes;
 use fathom_stats::quantile;
@@ -67,9 +67,9 @@ impl Experiment for WritePath {
             Err(silence) => return Ok(silence.evidence(Kind::Timing, METHOD)),
         };
         let samples = session.observe(turn().rounds(TURNS).warmup(2))?;
-        let turns = turns(samples, has_server);
-        let count = turns.write.len() * (2 * WRITES as usize + 4);
-        Ok(match turns.waiting() {
+        let times = round_times(samples, has_server);
+        let count = times.write.len() * (2 * WRITES as usize + 4);
+        Ok(match times.waiting() {
             Some(waits) => Evidence::measured(Kind::Timing, METHOD, Value::Word(word(waits).to_owned()))
                 .resting_on(1.0 - steps::MOST_CHANCE, count),
             None => silent("no single call clearly waits for the written data".to_owned()),
@@ -178,19 +178,19 @@ fn turn() -> Workload {
         .pass(once(CallKind::Fsync, BUSY_SYNC))
 }
 
-fn turns(samples: &Samples, has_server: bool) -> Turns {
+fn round_times(samples: &Samples, has_server: bool) -> RoundTimes {
     let all = |label: &str| samples.latencies(label, 0);
-    let of_turns = |label: &str, of: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+    let of_rounds = |label: &str, of: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
         all(label).chunks(WRITES as usize).map(of).collect()
     };
     let median = |some: &[f64]| quantile::median(some).unwrap_or(f64::NAN);
     let longer = |busy: &str, idle: &str| -> Vec<f64> {
         all(busy).iter().zip(all(idle)).map(|(busy, idle)| busy - idle).collect()
     };
-    Turns {
-        trip: if has_server { of_turns(TRIPS, &median) } else { Vec::new() },
-        write: of_turns(WRITING, &median),
-        writes: of_turns(WRITING, &|some| some.iter().sum()),
+    RoundTimes {
+        trip: if has_server { of_rounds(TRIPS, &median) } else { Vec::new() },
+        write: of_rounds(WRITING, &median),
+        writes: of_rounds(WRITING, &|some| some.iter().sum()),
         close: longer(BUSY_CLOSE, IDLE_CLOSE),
         sync: longer(BUSY_SYNC, IDLE_SYNC),
     }

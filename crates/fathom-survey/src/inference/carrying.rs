@@ -4,9 +4,9 @@ use fathom_stats::quantile;
 
 use super::steps::is_in_both_halves;
 
-/// What turns have shown, one entry for each, in one unit.
+/// What each round has measured, one entry per round, all in one unit.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Turns {
+pub struct RoundTimes {
     /// What asking the server took; empty where there is no server.
     pub trip: Vec<f64>,
     /// A write of the usual kind.
@@ -36,14 +36,14 @@ const IDLE: f64 = 0.3;
 /// Without a server: the call that waits takes so many times as long as the other two.
 const TIMES: f64 = 3.0;
 
-impl Turns {
-    /// The call that waits, in nearly all turns of each half; none where no call stands out.
+impl RoundTimes {
+    /// The call that waits, in nearly all rounds of each half; none where no call stands out.
     ///
     /// Without a server that a write could be compared with, a write that waits is told from none that is slow.
     pub fn waiting(&self) -> Option<Waits> {
         let nearly_all = |holds: &dyn Fn(usize) -> bool| {
-            let turns: Vec<bool> = (0..self.write.len()).map(holds).collect();
-            is_in_both_halves(&turns)
+            let rounds: Vec<bool> = (0..self.write.len()).map(holds).collect();
+            is_in_both_halves(&rounds)
         };
         let Self { trip, write, writes, close, sync } = self;
         if trip.is_empty() {
@@ -76,9 +76,9 @@ impl Turns {
 mod tests {
     use super::*;
 
-    fn turns(trip: Option<f64>, write: f64, close: f64, sync: f64) -> Turns {
+    fn times(trip: Option<f64>, write: f64, close: f64, sync: f64) -> RoundTimes {
         let all = |value: f64| (0..24).map(|turn| value * (1.0 + 0.1 * f64::from(turn % 3))).collect();
-        Turns {
+        RoundTimes {
             trip: trip.map_or_else(Vec::new, all),
             write: all(write),
             writes: all(4.0 * write),
@@ -89,21 +89,21 @@ mod tests {
 
     #[test]
     fn the_call_that_takes_a_round_trip_waits() {
-        assert_eq!(turns(Some(100.0), 105.0, 2.0, -3.0).waiting(), Some(Waits::Write));
-        assert_eq!(turns(Some(100.0), 5.0, 210.0, 1.0).waiting(), Some(Waits::Close));
-        assert_eq!(turns(Some(100.0), 5.0, 3.0, 120.0).waiting(), Some(Waits::Sync));
+        assert_eq!(times(Some(100.0), 105.0, 2.0, -3.0).waiting(), Some(Waits::Write));
+        assert_eq!(times(Some(100.0), 5.0, 210.0, 1.0).waiting(), Some(Waits::Close));
+        assert_eq!(times(Some(100.0), 5.0, 3.0, 120.0).waiting(), Some(Waits::Sync));
         // Half a round trip is neither one nor none.
-        assert_eq!(turns(Some(100.0), 50.0, 100.0, 0.0).waiting(), None);
-        assert_eq!(turns(Some(100.0), 5.0, 50.0, 100.0).waiting(), None);
-        assert_eq!(turns(Some(100.0), 80.0, 50.0, 0.0).waiting(), None);
-        assert_eq!(turns(Some(100.0), 5.0, 0.0, 0.0).waiting(), None);
+        assert_eq!(times(Some(100.0), 50.0, 100.0, 0.0).waiting(), None);
+        assert_eq!(times(Some(100.0), 5.0, 50.0, 100.0).waiting(), None);
+        assert_eq!(times(Some(100.0), 80.0, 50.0, 0.0).waiting(), None);
+        assert_eq!(times(Some(100.0), 5.0, 0.0, 0.0).waiting(), None);
     }
 
     #[test]
     fn without_a_server_one_call_takes_longer_than_all_others() {
-        assert_eq!(turns(None, 1.0, 0.1, 80.0).waiting(), Some(Waits::Sync));
-        assert_eq!(turns(None, 1.0, 80.0, 0.1).waiting(), Some(Waits::Close));
-        assert_eq!(turns(None, 1.0, 0.1, 5.0).waiting(), None);
-        assert_eq!(turns(None, 80.0, 0.1, 0.2).waiting(), None);
+        assert_eq!(times(None, 1.0, 0.1, 80.0).waiting(), Some(Waits::Sync));
+        assert_eq!(times(None, 1.0, 80.0, 0.1).waiting(), Some(Waits::Close));
+        assert_eq!(times(None, 1.0, 0.1, 5.0).waiting(), None);
+        assert_eq!(times(None, 80.0, 0.1, 0.2).waiting(), None);
     }
 }

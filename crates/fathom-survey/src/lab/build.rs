@@ -20,7 +20,7 @@ use fathom_run::intrusion::{self, Change, Group, Settings};
 
 /// A mounted case. Dropping it unmounts it and gives the device and its image back.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct Testbed {
     point: PathBuf,
     mounted: bool,
     device: Option<LoopDevice>,
@@ -30,14 +30,14 @@ pub(super) struct Site {
     settings: Vec<Settings>,
 }
 
-impl Site {
+impl Testbed {
     /// Makes an image, formats and mounts it below `base`, and sets the read-ahead window.
     pub(super) fn build(case: &Case, base: &Path, images: &Path, host: &Host) -> Result<Self, Unbuilt> {
         let point = base.join(&case.name);
         fs::create_dir_all(&point).map_err(|error| {
             Unbuilt::Failed(format!("make the mount point {}: {}", point.display(), plain(&error)))
         })?;
-        let mut site =
+        let mut testbed =
             Self { point, mounted: false, device: None, below: None, group: None, settings: Vec::new() };
         let source = match &case.mkfs {
             Some(words) => {
@@ -45,31 +45,31 @@ impl Site {
                 let device = LoopDevice::over_nameless_file(images, case.image_bytes, case.sector_size)
                     .map_err(no_device)?;
                 let path = device.path().to_owned();
-                site.device = Some(device);
-                format(&program, &placed(words, &site.point), &path)?;
+                testbed.device = Some(device);
+                format(&program, &placed(words, &testbed.point), &path)?;
                 path.display().to_string()
             }
             None => "fathom-case".to_owned(),
         };
         if case.fs_type == "overlay" {
-            site.mount_layers(&source, base, case)?;
+            testbed.mount_layers(&source, base, case)?;
         } else if case.fs_type == "fuse" {
-            host.mount(&site.point, &case.mount_options)?;
+            host.mount(&testbed.point, &case.mount_options)?;
         } else {
-            mount::mount(&source, &site.point, &case.fs_type, &case.mount_options).map_err(unmountable)?;
+            mount::mount(&source, &testbed.point, &case.fs_type, &case.mount_options).map_err(unmountable)?;
         }
-        site.mounted = true;
-        if let (Layout::Holes(bytes), Some(device)) = (case.layout, &site.device) {
-            holes::leave(&site.point, &device.name(), bytes)
+        testbed.mounted = true;
+        if let (Layout::Holes(bytes), Some(device)) = (case.layout, &testbed.device) {
+            holes::leave(&testbed.point, &device.name(), bytes)
                 .map_err(|error| Unbuilt::Failed(error.to_string()))?;
         }
         if let Some(kib) = case.read_ahead_kib {
-            site.set_read_ahead(case, kib)?;
+            testbed.set_read_ahead(case, kib)?;
         }
-        site.slow_down(case)?;
+        testbed.slow_down(case)?;
         // Last of all, so that making the file system is not charged to it.
-        site.group = case.conditions.memory.map(Group::of_memory).transpose().map_err(Unbuilt::Skipped)?;
-        Ok(site)
+        testbed.group = case.conditions.memory.map(Group::of_memory).transpose().map_err(Unbuilt::Skipped)?;
+        Ok(testbed)
     }
 
     /// Mounts ext4, and an overlay with both of its layers in it.
@@ -151,7 +151,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for Testbed {
     fn drop(&mut self) {
         self.group = None;
         // Before the device is given back, or the setting of its next owner would be changed.

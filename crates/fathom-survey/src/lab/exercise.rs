@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use fathom_program::units::{parse_bytes, parse_duration};
 
-use super::build::Site;
+use super::build::Testbed;
 use super::report::truth_in_words;
 use super::unbuilt::Unbuilt;
 use super::{Lab, Score, kernel, score};
@@ -33,8 +33,8 @@ impl Lab {
         let truth = question.truth(case, &kernel());
         // The name of the mount point would tell.
         let hidden = Case { name: "exercise".to_owned(), ..case.clone() };
-        let (score, said) = match Site::build(&hidden, &self.base, &self.images, &self.host) {
-            Ok(site) => match ask(program, site.point()) {
+        let (score, said) = match Testbed::build(&hidden, &self.base, &self.images, &self.host) {
+            Ok(testbed) => match ask(program, testbed.point()) {
                 Ok(answer) => judged(&answer, &truth, unit),
                 Err(reason) => failed(&reason),
             },

@@ -231,13 +231,13 @@ impl Session {
             return Err(Error::Failed(reason));
         }
         let begun = self.begin()?;
-        let mut site = self.site(&begun, needs.space, self.limits())?;
-        site.meet_with(self.ranks.clone());
+        let mut testbed = self.testbed(&begun, needs.space, self.limits())?;
+        testbed.meet_with(self.ranks.clone());
         let elsewhere = jobs.iter().find_map(|job| job.files.existing.as_ref());
-        site.watch_disks(elsewhere.map_or(&self.path, |existing| Path::new(&existing.directory)));
-        let outcomes = load::run_all(jobs, &mut site)?;
-        let disks = site.disks();
-        let bytes_written = self.leave(site);
+        testbed.watch_disks(elsewhere.map_or(&self.path, |existing| Path::new(&existing.directory)));
+        let outcomes = load::run_all(jobs, &mut testbed)?;
+        let disks = testbed.disks();
+        let bytes_written = self.leave(testbed);
         let ran = Ran {
             schema: jobs::SCHEMA.to_owned(),
             provenance: begun.provenance,

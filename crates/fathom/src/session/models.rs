@@ -63,22 +63,22 @@ impl Session {
         let mut linux = self.linux(&begun, limits)?;
         let found = calibration::found_by_other_means(&mut model, &mut linux, &self.path, self.seed);
         self.close(found, linux)?;
-        let mut site = self.site(&begun, needs.space, self.limits())?;
-        let accounts = match calibration::calibrate(&mut model, &mut site, self.seed) {
+        let mut testbed = self.testbed(&begun, needs.space, self.limits())?;
+        let accounts = match calibration::calibrate(&mut model, &mut testbed, self.seed) {
             Err(Fault::OutOfTime) => {
                 let reason = "the time allowed ran out before each job had run once: raise --max-time";
                 return Err(Error::Failed(reason.to_owned()));
             }
             other => other?,
         };
-        self.bytes_written += site.bytes_written();
+        self.bytes_written += testbed.bytes_written();
         let from = begun.provenance;
         model.made = Some(Made {
             version: from.version,
             started: from.started,
             duration_ns: self.elapsed_ns(),
             bytes_written: self.bytes_written - before,
-            reclaimed_bytes: site.reclaimed_bytes(),
+            reclaimed_bytes: testbed.reclaimed_bytes(),
             machine: from.machine,
             mount: from.mount,
         });
@@ -157,9 +157,9 @@ impl Session {
         if let Some(reason) = self.unaffordable(&needs).into_iter().next() {
             return Err(Error::Failed(reason));
         }
-        let mut site = self.site(begun, needs.space, self.limits())?;
-        let outcomes = validation::validate_in_field(&files, trials, &mut site)?;
-        Ok((outcomes, site.bytes_written()))
+        let mut testbed = self.testbed(begun, needs.space, self.limits())?;
+        let outcomes = validation::validate_in_field(&files, trials, &mut testbed)?;
+        Ok((outcomes, testbed.bytes_written()))
     }
 
     /// How often fio runs each job: never where it is not installed, or where its runs write more than is left.
@@ -205,10 +205,10 @@ impl Session {
         let needs = validation::needs(conditions, trials.model, trials.repeats, trials.by_fio)
             .map_err(Error::Failed)?;
         self.afford("the jobs", needs.writes)?;
-        let mut site = self.site(begun, needs.space, self.limits())?;
+        let mut testbed = self.testbed(begun, needs.space, self.limits())?;
         let mut outcomes = Outcomes::default();
         for &condition in conditions {
-            let one = match validation::validate(condition, trials, &mut site) {
+            let one = match validation::validate(condition, trials, &mut testbed) {
                 // What was compared so far is worth something.
                 Err(fault @ Fault::OutOfTime) if !outcomes.jobs.is_empty() => {
                     let jobs = condition.word().unwrap_or("all jobs");
@@ -223,6 +223,6 @@ impl Session {
             outcomes.effects.extend(one.effects);
             outcomes.reclaimed_bytes = outcomes.reclaimed_bytes.or(one.reclaimed_bytes);
         }
-        Ok((outcomes, site.bytes_written()))
+        Ok((outcomes, testbed.bytes_written()))
     }
 }

@@ -1,4 +1,4 @@
-//! Speeds: curves, the price of system calls, Fathom beside dd and fio, the size of a file that takes a given time.
+//! Speeds: curves, the cost of system calls, Fathom beside dd and fio, the size of a file that takes a given time.
 
 use std::time::Duration;
 
@@ -59,19 +59,19 @@ impl Session {
         let past = settings.intrusive.then(|| Past::of(choice, max_write));
         let grid = choice.grid(max_write.saturating_sub(past.map_or(0, |plan| plan.writes_bytes())));
         // Rounds end at the deadline by themselves, so that no sample is cut short.
-        let mut site = self.site(&begun, max_write, Limits { max_write, deadline: None })?;
+        let mut testbed = self.testbed(&begun, max_write, Limits { max_write, deadline: None })?;
         let past = match past {
             // First, so that what it needs is not written away by more rounds of other points.
             Some(plan) => {
                 let time = self.budget.max_time / PAST_LIMITS;
-                limits::measure(&mut site, &self.path, &plan, self.seed, time)?
+                limits::measure(&mut testbed, &self.path, &plan, self.seed, time)?
             }
             None => limits::Limits::default(),
         };
         let certificate = &begun.instrument.certificate;
         let how = self.exactness(settings.width);
-        let run = curve::measure(&mut site, &grid.points, certificate, how, progress)?;
-        let bytes_written = self.leave(site);
+        let run = curve::measure(&mut testbed, &grid.points, certificate, how, progress)?;
+        let bytes_written = self.leave(testbed);
         let is_complete = past.refused.is_empty()
             && run.refused.is_empty()
             && run.points.iter().all(|point| point.bytes_per_second.is_some())
@@ -106,18 +106,18 @@ impl Session {
         let begun = self.begin()?;
         let (seed, max_write, deadline) = (self.seed, self.left(), self.deadline());
         let plan = Plan { sizes, rounds, seed, max_write, deadline };
-        let prices =
+        let costs =
             syscalls::measure(&self.path, &begun.instrument, &plan, self.watch.interrupt(), progress)?;
-        self.bytes_written += prices.bytes_written;
+        self.bytes_written += costs.bytes_written;
         Ok(Syscalls {
             schema: syscalls::SCHEMA.to_owned(),
             provenance: begun.provenance,
             clock_ns: begun.instrument.certificate.overhead_ns,
-            measurements: prices.measurements,
-            rounds: prices.rounds,
+            measurements: costs.measurements,
+            rounds: costs.rounds,
             duration_ns: self.elapsed_ns(),
-            bytes_written: prices.bytes_written,
-            caveats: prices.caveats,
+            bytes_written: costs.bytes_written,
+            caveats: costs.caveats,
         })
     }
 
@@ -134,10 +134,10 @@ impl Session {
         let (file_bytes, max_write) = (settings.file_bytes, self.left());
         let (tasks, missing) = versus::programs(&settings.block_bytes, &settings.works);
         let (tasks, unaffordable) = versus::affordable(tasks, file_bytes, max_write);
-        let mut site = self.site(&begun, file_bytes, Limits { max_write, deadline: None })?;
+        let mut testbed = self.testbed(&begun, file_bytes, Limits { max_write, deadline: None })?;
         let how = self.exactness(settings.width);
-        let measured = versus::measure(&mut site, &tasks, file_bytes, how, progress)?;
-        let bytes_written = self.leave(site);
+        let measured = versus::measure(&mut testbed, &tasks, file_bytes, how, progress)?;
+        let bytes_written = self.leave(testbed);
         let absent = |name: &str| Refusal { what: name.to_owned(), reason: "it is not installed".to_owned() };
         let mut refused: Vec<Refusal> = missing.into_iter().map(absent).chain(unaffordable).collect();
         let mut entries = Vec::new();
@@ -171,9 +171,10 @@ impl Session {
         let needs = Needs::of(&file.jobs).map_err(Error::Failed)?;
         self.afford("the jobs", needs.writes)?;
         let begun = self.begin()?;
-        let mut site = self.site(&begun, needs.space, Limits { max_write: self.left(), deadline: None })?;
-        let (fio, contests, refused) = jobs::measure(&mut site, file, self.exactness(width), progress)?;
-        let bytes_written = self.leave(site);
+        let mut testbed =
+            self.testbed(&begun, needs.space, Limits { max_write: self.left(), deadline: None })?;
+        let (fio, contests, refused) = jobs::measure(&mut testbed, file, self.exactness(width), progress)?;
+        let bytes_written = self.leave(testbed);
         Ok(JobsVersus {
             schema: jobs::SCHEMA.to_owned(),
             provenance: begun.provenance,

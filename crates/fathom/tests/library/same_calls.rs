@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom::instrument::Instrument;
 use fathom::job::{Blocks, Course, Distribution, Engine, FileService, Job, Order, Pattern, Thinking};
-use fathom::load::{self, Limits, Outcome, Site};
+use fathom::load::{self, Limits, Outcome, Testbed};
 use fathom::model::Model;
 use fathom::prediction::{self, Replay};
 use fathom::replay::{self, Bounds, Cache, How, Pace, Plan};
@@ -95,7 +95,7 @@ fn random_jobs_make_the_same_calls_on_linux_and_on_the_model() {
     let model = Model::assumed();
     let mut dice = SmallRng::seed_from_u64(1);
     let mut kinds = BTreeSet::new();
-    let mut site = Site::at(&std::env::temp_dir(), 64 << 20, &instrument, limits, interrupt).unwrap();
+    let mut testbed = Testbed::at(&std::env::temp_dir(), 64 << 20, &instrument, limits, interrupt).unwrap();
     for number in 0..JOBS {
         let job = job(&mut dice);
         let jobs = std::slice::from_ref(&job);
@@ -104,14 +104,14 @@ fn random_jobs_make_the_same_calls_on_linux_and_on_the_model() {
             ..job.clone()
         };
         let outcomes =
-            load::run(&logged, &mut site).unwrap_or_else(|fault| panic!("job {number}: {fault}: {job:?}"));
+            load::run(&logged, &mut testbed).unwrap_or_else(|fault| panic!("job {number}: {fault}: {job:?}"));
         let calls = |outcome: Outcome| outcome.calls.into_iter().flatten().map(|made| made.call).collect();
         let linux: Vec<Vec<Call>> = outcomes.into_iter().map(calls).collect();
         let simulated = prediction::calls(jobs, &model.parameters, 1).unwrap();
         assert_eq!(linux, simulated, "job {number}: {job:?}");
         assert!(linux.iter().all(|thread| !thread.is_empty()), "job {number} makes no calls: {job:?}");
         kinds.extend(linux.iter().flatten().map(|call| call.kind));
-        site.remove(&job);
+        testbed.remove(&job);
     }
     use CallKind::{DontNeed, Fdatasync, Fsync, Pread, Preadv, Pwrite, Pwritev, Read, Seek, Write};
     let all = [Read, Write, Pread, Pwrite, Preadv, Pwritev, Seek, Fsync, Fdatasync, DontNeed];

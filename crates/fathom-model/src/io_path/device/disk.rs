@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fathom_net::{In, NetBuilder, Out, Span};
 
 use crate::file_read::PAGE;
-use crate::io_path::prices::Prices;
+use crate::io_path::costs::Costs;
 use crate::io_path::request::Request;
 use crate::page_cache::FileId;
 use crate::parameters::Scalar;
@@ -21,7 +21,7 @@ type Seat = (Option<FileId>, u64);
 /// to that across a third of the disk, and on average half a turn.
 pub fn disk_with_seeks(
     net: &mut NetBuilder,
-    prices: &Arc<Prices>,
+    costs: &Arc<Costs>,
     requests: In<Request>,
     arrived: Out<Request>,
     written: Out<Request>,
@@ -29,7 +29,7 @@ pub fn disk_with_seeks(
     let (idle, arm) = (net.place("idle"), net.state::<Arm>("arm", None));
     let moved = net.place::<(u64, Request)>("moved");
     net.initial(idle, [()]);
-    let seeking = Arc::clone(prices);
+    let seeking = Arc::clone(costs);
     net.transition("seek")
         .input(requests)
         .consume(idle, 1)
@@ -39,12 +39,11 @@ pub fn disk_with_seeks(
             [(seeking.positioning(before, request, share), *request)]
         })
         .add();
-    let prices = Arc::clone(prices);
+    let costs = Arc::clone(costs);
     net.transition("serve")
         .input(moved)
         .delay_by(move |((positioning, request),), rng| {
-            Span::ticks(*positioning)
-                + prices.around(prices[Scalar::Submission] + prices.moving(request), rng)
+            Span::ticks(*positioning) + costs.around(costs[Scalar::Submission] + costs.moving(request), rng)
         })
         .produce(idle, 1)
         .output_each(arrived, |((_, request),), _| request.arrives().then_some(*request))
@@ -52,7 +51,7 @@ pub fn disk_with_seeks(
         .add();
 }
 
-impl Prices {
+impl Costs {
     /// Moving the arm and waiting for the sector, which comes by after a `share` of a turn; in ns.
     fn positioning(&self, arm: Arm, request: &Request, share: f64) -> u64 {
         let (file, byte) = seat(request, 0);

@@ -4,7 +4,7 @@
 //! for the next slice: a device with a limit does much at first, then nothing for the rest of the slice. An allowance
 //! that is not used is kept until nothing was dispatched for one to two slices (the end of a slice is rounded up).
 
-use crate::io_path::prices::Prices;
+use crate::io_path::costs::Costs;
 use crate::io_path::request::Request;
 use crate::parameters::Scalar;
 
@@ -29,18 +29,18 @@ struct Rates {
 
 impl Slice {
     /// The first slice of reads or of writes, part of which may already be spent.
-    pub(super) fn first(prices: &Prices, is_write: bool) -> Self {
-        let slices = prices.limit_slice as f64 / 1e9 * prices[Scalar::LimitSpent];
-        let [requests, bytes] = prices.limits[usize::from(is_write)].map(|rate| (rate * slices) as u64);
+    pub(super) fn first(costs: &Costs, is_write: bool) -> Self {
+        let slices = costs.limit_slice as f64 / 1e9 * costs[Scalar::LimitSpent];
+        let [requests, bytes] = costs.limits[usize::from(is_write)].map(|rate| (rate * slices) as u64);
         Self { requests, bytes, ..Self::default() }
     }
 
     /// When a request that comes `now` has gone on to the device with its last bio, both in ns. Source:
     /// `tg_dispatch_time`, `throtl_charge_bio`, `throtl_trim_slice`.
-    pub(super) fn dispatch(&mut self, prices: &Prices, request: &Request, now: u64) -> u64 {
-        let jiffy = prices.jiffy;
-        let [requests, bytes] = prices.limits[usize::from(request.is_write)].map(|rate| rate as u64);
-        let slice = (prices.limit_slice / jiffy).max(1);
+    pub(super) fn dispatch(&mut self, costs: &Costs, request: &Request, now: u64) -> u64 {
+        let jiffy = costs.jiffy;
+        let [requests, bytes] = costs.limits[usize::from(request.is_write)].map(|rate| rate as u64);
+        let slice = (costs.limit_slice / jiffy).max(1);
         let rates = Rates { hz: 1_000_000_000 / jiffy, slice, requests, bytes };
         if requests == 0 && bytes == 0 {
             return now;
@@ -113,8 +113,8 @@ mod tests {
     use crate::page_cache::{FetchId, FileId};
     use crate::parameters::Parameters;
 
-    fn held_to(settings: &[(&str, &str)]) -> Prices {
-        Prices::of(&Parameters::assumed().with(settings))
+    fn held_to(settings: &[(&str, &str)]) -> Costs {
+        Costs::of(&Parameters::assumed().with(settings))
     }
 
     fn read(pages: u64) -> Request {
@@ -125,16 +125,16 @@ mod tests {
 
     #[test]
     fn a_slice_is_handed_out_at_once_and_the_rest_waits_for_the_next() {
-        let prices = held_to(&[("limit_read_iops", "2000"), ("limit_slice", "100ms")]);
+        let costs = held_to(&[("limit_read_iops", "2000"), ("limit_slice", "100ms")]);
         let mut slice = Slice::default();
-        let times: Vec<u64> = (0..500).map(|_| slice.dispatch(&prices, &read(1), 1000 * MS)).collect();
+        let times: Vec<u64> = (0..500).map(|_| slice.dispatch(&costs, &read(1), 1000 * MS)).collect();
         assert!(times[..200].iter().all(|&time| time == 1000 * MS));
         assert!(times[200..400].iter().all(|&time| time == 1100 * MS), "{:?}", times[200]);
         assert_eq!(times[499], 1200 * MS);
         let after = |rest: u64| {
             let mut slice = slice;
             let from = 1200 * MS + rest * MS;
-            (0..700).filter(|_| slice.dispatch(&prices, &read(1), from) == from).count()
+            (0..700).filter(|_| slice.dispatch(&costs, &read(1), from) == from).count()
         };
         assert_eq!(after(100), 300, "what a slice leaves adds up");
         assert_eq!(after(250), 200, "rest is forgotten");
@@ -142,37 +142,37 @@ mod tests {
 
     #[test]
     fn of_a_first_slice_that_is_spent_nothing_is_left() {
-        let prices = held_to(&[("limit_read_rate", "10M"), ("limit_slice", "100ms"), ("limit_spent", "1")]);
-        let mut slice = Slice::first(&prices, false);
-        assert!(slice.dispatch(&prices, &read(200), 0) > 100 * MS);
-        assert_eq!(Slice::default().dispatch(&prices, &read(200), 0), 0);
+        let costs = held_to(&[("limit_read_rate", "10M"), ("limit_slice", "100ms"), ("limit_spent", "1")]);
+        let mut slice = Slice::first(&costs, false);
+        assert!(slice.dispatch(&costs, &read(200), 0) > 100 * MS);
+        assert_eq!(Slice::default().dispatch(&costs, &read(200), 0), 0);
     }
 
     #[test]
     fn each_bio_of_a_request_counts() {
-        let prices = held_to(&[("limit_read_iops", "2000"), ("limit_slice", "100ms")]);
+        let costs = held_to(&[("limit_read_iops", "2000"), ("limit_slice", "100ms")]);
         let mut slice = Slice::default();
         let four = Request { bios: 4, ..read(4) };
-        let times: Vec<u64> = (0..100).map(|_| slice.dispatch(&prices, &four, 1000 * MS)).collect();
+        let times: Vec<u64> = (0..100).map(|_| slice.dispatch(&costs, &four, 1000 * MS)).collect();
         assert!(times[..50].iter().all(|&time| time == 1000 * MS));
         assert!(times[50..].iter().all(|&time| time == 1100 * MS), "{times:?}");
     }
 
     #[test]
     fn bytes_are_held_to_their_rate_in_the_long_run() {
-        let prices = held_to(&[("limit_read_rate", "10M"), ("limit_slice", "100ms")]);
+        let costs = held_to(&[("limit_read_rate", "10M"), ("limit_slice", "100ms")]);
         let mut slice = Slice::default();
         let mut now = 0;
         for _ in 0..160 {
             // One after the other: 20 MiB in pieces of 128 KiB.
-            now = slice.dispatch(&prices, &read(32), now) + MS / 10;
+            now = slice.dispatch(&costs, &read(32), now) + MS / 10;
         }
         assert!((1_700 * MS..2_100 * MS).contains(&now), "{now}");
     }
 
     #[test]
     fn what_is_not_limited_does_not_wait() {
-        let prices = held_to(&[("limit_write_rate", "1M"), ("limit_slice", "100ms")]);
-        assert_eq!(Slice::default().dispatch(&prices, &read(1000), 5), 5);
+        let costs = held_to(&[("limit_write_rate", "1M"), ("limit_slice", "100ms")]);
+        assert_eq!(Slice::default().dispatch(&costs, &read(1000), 5), 5);
     }
 }

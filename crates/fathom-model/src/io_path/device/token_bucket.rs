@@ -6,7 +6,7 @@ use fathom_net::{In, NetBuilder, Out, Span};
 
 use super::queue_and_bus;
 use super::slice::Slice;
-use crate::io_path::prices::Prices;
+use crate::io_path::costs::Costs;
 use crate::io_path::request::{Request, Urgency};
 use crate::io_path::state::Journal;
 use crate::parameters::{Limited, Scalar};
@@ -25,15 +25,15 @@ struct Used {
 /// the kernel's own throttle takes their place.
 pub fn token_bucket(
     net: &mut NetBuilder,
-    prices: &Arc<Prices>,
+    costs: &Arc<Costs>,
     requests: In<Request>,
     arrived: Out<Request>,
     written: Out<Request>,
 ) {
-    let used = |is_write| Used { slice: Slice::first(prices, is_write), ..Used::default() };
+    let used = |is_write| Used { slice: Slice::first(costs, is_write), ..Used::default() };
     let buckets = net.state("buckets", [false, true].map(used));
     let (held, admitted) = (net.place::<(u64, Request)>("held"), net.place::<Request>("admitted"));
-    let limits = Arc::clone(prices);
+    let limits = Arc::clone(costs);
     net.transition("weigh")
         .input(requests)
         .update_each(buckets, held, move |(request,), buckets, firing| {
@@ -55,11 +55,11 @@ pub fn token_bucket(
     net.module("volume", |net| {
         let (requests, arrived, written) =
             (net.port_in(admitted), net.port_out(arrived), net.port_out(written));
-        queue_and_bus(net, prices, requests, arrived, written);
+        queue_and_bus(net, costs, requests, arrived, written);
     });
 }
 
-impl Prices {
+impl Costs {
     /// Whether no limit holds a request.
     fn is_free(&self, request: &Request) -> bool {
         let is_journals = self.has_jbd2 && Journal::owns(request);

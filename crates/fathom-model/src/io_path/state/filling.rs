@@ -5,7 +5,7 @@ use fathom_net::Time;
 use super::{Change, Effects, State};
 use crate::file_read::PAGE;
 use crate::file_write::write_begin;
-use crate::io_path::prices::Prices;
+use crate::io_path::costs::Costs;
 use crate::page_cache::FileId;
 use crate::parameters::Scalar;
 
@@ -30,16 +30,16 @@ pub(crate) struct Filled {
 
 impl Filled {
     /// The time of writing so many bytes there, without the copy; in ns.
-    pub(crate) fn cost(self, bytes: u64, prices: &Prices) -> u64 {
-        let folio = prices.new_folio(self.new_pages);
-        let walked = prices.caches.walking(self.old_pages, self.since, bytes);
+    pub(crate) fn cost(self, bytes: u64, costs: &Costs) -> u64 {
+        let folio = costs.new_folio(self.new_pages);
+        let walked = costs.caches.walking(self.old_pages, self.since, bytes);
         // The time of a new page includes that of its mark.
-        let marked = if self.new_pages == 0 { self.marked as f64 * prices[Scalar::DirtiedPage] } else { 0.0 };
-        (prices[Scalar::WriteCall]
+        let marked = if self.new_pages == 0 { self.marked as f64 * costs[Scalar::DirtiedPage] } else { 0.0 };
+        (costs[Scalar::WriteCall]
             + folio
             + walked
             + marked
-            + self.new_blocks as f64 * prices[Scalar::NewBlock]) as u64
+            + self.new_blocks as f64 * costs[Scalar::NewBlock]) as u64
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::file_read::PAGE;
 use crate::io_path::CallKind;
-use crate::io_path::prices::Prices;
+use crate::io_path::costs::Costs;
 use crate::io_path::request::{At, Request, RequestIds, Urgency};
 use crate::io_path::work::Work;
 use crate::page_cache::FileId;
@@ -99,7 +99,7 @@ pub(crate) enum Settling {
     /// A flush.
     Flush,
     /// The time of a commit, and a flush.
-    Price,
+    Cost,
     /// The commit of a transaction.
     Commit,
 }
@@ -154,11 +154,11 @@ pub(crate) struct Judged {
 
 impl Judged {
     /// What the sync takes from here on, where no journal does more, in ns.
-    pub(crate) fn price(&self, prices: &Prices) -> f64 {
-        prices[Scalar::JournalCommit]
-            + prices[Scalar::DeviceFlush]
-            + prices.scattered(self.scattered)
-            + self.unsynced as f64 * prices[Scalar::SyncedByte]
+    pub(crate) fn cost(&self, costs: &Costs) -> f64 {
+        costs[Scalar::JournalCommit]
+            + costs[Scalar::DeviceFlush]
+            + costs.scattered(self.scattered)
+            + self.unsynced as f64 * costs[Scalar::SyncedByte]
     }
 }
 
@@ -314,7 +314,7 @@ impl Journal {
             _ => return (Settling::Nothing, None),
         };
         if self.mode == Mode::None {
-            return (Settling::Price, None);
+            return (Settling::Cost, None);
         }
         if transaction <= self.committed {
             return (Settling::Flush, None);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use fathom_program::call::Direction;
 
 use crate::file_read::PAGE;
-use crate::io_path::prices;
+use crate::io_path::costs;
 use crate::io_path::request::{At, Request, Urgency};
 use crate::page_cache::FileId;
 use crate::parameters::{Parameters, Scalar, Scheduler};
@@ -66,7 +66,7 @@ impl Queue {
             expire: [value(Scalar::ReadExpire), value(Scalar::WriteExpire)],
             fifo_batch: value(Scalar::FifoBatch) as u32,
             writes_starved: value(Scalar::WritesStarved) as u32,
-            largest: prices::limits(parameters).largest_io * PAGE / SECTOR,
+            largest: costs::limits(parameters).largest_io * PAGE / SECTOR,
         };
         let most = value(Scalar::NrRequests).max(1);
         Self {

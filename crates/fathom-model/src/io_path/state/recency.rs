@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use crate::file_read::PAGE;
 use crate::io_path::CallKind;
-use crate::io_path::prices::Prices;
-use crate::io_path::prices::caches::{Seen, taken_by};
+use crate::io_path::costs::Costs;
+use crate::io_path::costs::caches::{Seen, taken_by};
 use crate::io_path::work::{SystemCall, Work};
 use crate::page_cache::FileId;
 
@@ -153,12 +153,12 @@ impl Recency {
         range: [u64; 2],
         size: u64,
         jumped: bool,
-        prices: &Prices,
+        costs: &Costs,
     ) -> f64 {
         let [from, to] = range;
         self.buffers.pass(to - from);
         let seen = self.files[work.call.file.0 as usize].touch(&work.call, range, size);
-        prices.caches.waiting_for(work.call.bytes, range, seen, jumped)
+        costs.caches.waiting_for(work.call.bytes, range, seen, jumped)
     }
 
     /// Whether a write begins where the last one of its file ended. One that does not finds no extent to grow
@@ -180,14 +180,14 @@ impl Recency {
         [from, to]: [u64; 2],
         size: u64,
         is_old: bool,
-        prices: &Prices,
+        costs: &Costs,
     ) -> u64 {
         let (goes_on, jumps) = (self.goes_on(work.call.file, from), self.jumps(work, from));
         let seen = self.files[work.call.file.0 as usize].touch(&work.call, [from, to], size);
         // The rest of a page that was just written to is near.
         let is_rest = goes_on && from % PAGE != 0;
         let seen = if is_old && !is_rest { seen } else { Seen::Now };
-        prices.caches.waiting_for(work.call.bytes, [from, to], seen, jumps) as u64
+        costs.caches.waiting_for(work.call.bytes, [from, to], seen, jumps) as u64
     }
 
     /// A write of bytes into a folio looks at the buffers of its pages. Returns the bytes that the caches have taken

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use crate::file_read::PAGE;
-use crate::io_path::prices;
+use crate::io_path::costs;
 use crate::io_path::request::Request;
 use crate::page_cache::{FetchId, FileId};
 use crate::page_set::PageSet;
@@ -98,7 +98,7 @@ impl Writeback {
     pub(crate) fn new(parameters: &Parameters) -> Self {
         let value = |scalar| parameters[scalar] as u64;
         let jiffy = value(Scalar::Jiffy).max(1);
-        let thresholds = prices::thresholds(parameters);
+        let thresholds = costs::thresholds(parameters);
         let speed = Speed::unknown((1_000_000_000 / jiffy).max(1), thresholds);
         let mut speed = speed.expecting(value(Scalar::WriteBandwidth) / PAGE);
         speed.dirty_limit = speed.dirty_limit.max(value(Scalar::DirtyLimit) / PAGE);

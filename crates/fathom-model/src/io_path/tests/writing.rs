@@ -125,8 +125,8 @@ fn what_is_dirty_ages_from_run_to_run() {
 
 #[test]
 fn a_sync_takes_time_for_each_folio_and_each_page_that_it_writes() {
-    let sync_ns = |bytes: u64, prices: &[(&str, &str)]| {
-        let parameters = silent().with(prices);
+    let sync_ns = |bytes: u64, costs: &[(&str, &str)]| {
+        let parameters = silent().with(costs);
         let mut state = State::new(&parameters);
         let file = state.create();
         let mut calls = writes(file, bytes, (1 << 20) / bytes);
@@ -134,9 +134,9 @@ fn a_sync_takes_time_for_each_folio_and_each_page_that_it_writes() {
         let after = Path::new(&parameters).run(repeated(calls, 1), state, 1);
         after.done().last().unwrap().took_ns()
     };
-    let priced = [("written_folio", "1000"), ("written_page", "100")];
+    let costly = [("written_folio", "1000"), ("written_page", "100")];
     for (bytes, folios) in [(4_096, 256), (65_536, 16)] {
-        let longer = sync_ns(bytes, &priced) - sync_ns(bytes, &[]);
+        let longer = sync_ns(bytes, &costly) - sync_ns(bytes, &[]);
         assert_eq!(longer, folios * 1_000 + 256 * 100, "written by {bytes}");
     }
 }

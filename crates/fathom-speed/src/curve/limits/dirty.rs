@@ -10,7 +10,7 @@ use fathom_program::job::{Blocks, DIRECTIONS, Job};
 use fathom_program::units::{Bytes, Nanos};
 use fathom_run::fault::Fault;
 use fathom_run::intrusion;
-use fathom_run::load::{self, Burst, Site};
+use fathom_run::load::{self, Burst, Testbed};
 use fathom_survey::inference::throttle::{self, Waiting};
 
 /// Bursts of writes over a file in memory, from a state in which nothing is dirty to past the threshold.
@@ -52,7 +52,7 @@ const BLOCKS: [u64; 2] = [4096, 1 << 20];
 
 /// The bursts, and what was done to the machine for them.
 pub(super) fn measure(
-    site: &mut Site,
+    testbed: &mut Testbed,
     plan: &Plan,
     deadline: Instant,
 ) -> Result<(PastDirty, Vec<String>), Fault> {
@@ -86,7 +86,7 @@ pub(super) fn measure(
         if Instant::now() >= deadline {
             return Err(Fault::OutOfTime);
         }
-        bursts.push(load::burst(&job, length / block, site)?);
+        bursts.push(load::burst(&job, length / block, testbed)?);
     }
     drop(settings);
     let effects = vec![

@@ -14,7 +14,7 @@ use fathom_program::job::{Blocks, DIRECTIONS, Direction, Job};
 use fathom_program::units::Bytes;
 use fathom_run::fault::Fault;
 use fathom_run::intrusion::Group;
-use fathom_run::load::{self, Site};
+use fathom_run::load::{self, Testbed};
 
 /// Files read twice, in a memory that holds some of them and not the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,7 +74,7 @@ const TELLING: f64 = 2.0;
 
 /// The points, and what was done to the machine for them.
 pub(super) fn measure(
-    site: &mut Site,
+    testbed: &mut Testbed,
     plan: &Plan,
     seed: u64,
     deadline: Instant,
@@ -93,7 +93,7 @@ pub(super) fn measure(
         ..Job::named("limit")
     };
     // Before there is a limit, so that the dirty pages are nobody's burden.
-    site.lay_out(std::slice::from_ref(&job))?;
+    testbed.lay_out(std::slice::from_ref(&job))?;
     let started = Instant::now();
     let limit = Limit::of(plan.file_bytes).map_err(Fault::Unsupported)?;
     let sizes: Vec<u64> = SIXTEENTHS
@@ -102,7 +102,7 @@ pub(super) fn measure(
         .filter(|&size| size <= plan.file_bytes)
         .collect();
     let count = sizes.len();
-    let mut bench = Twice { site, job, file_bytes: plan.file_bytes, sizes };
+    let mut bench = Twice { testbed, job, file_bytes: plan.file_bytes, sizes };
     let settings = Settings { deadline, width: WIDTH, seed };
     let series = rounds::measure(&mut bench, count, settings, &mut |_| {})?;
     if let Some(refusal) = series.iter().find_map(|one| one.refusal.clone()) {
@@ -160,7 +160,7 @@ impl Limit {
 
 /// Reads the end of one file, as much as the size says, twice: behind the end nothing is read ahead.
 struct Twice<'a> {
-    site: &'a mut Site,
+    testbed: &'a mut Testbed,
     job: Job,
     file_bytes: u64,
     sizes: Vec<u64>,
@@ -173,7 +173,7 @@ impl Bench for Twice<'_> {
         let bytes = self.sizes[index];
         let mut read = |invalidate: bool| {
             let offset = self.file_bytes - bytes;
-            let outcome = load::run(&Job { offset, invalidate, ..self.job.clone() }, self.site)?.remove(0);
+            let outcome = load::run(&Job { offset, invalidate, ..self.job.clone() }, self.testbed)?.remove(0);
             let time = outcome.transfers[Direction::Read as usize].latency.sum() as f64 * outcome.ns_per_tick;
             let share = outcome.cached_before.map(|seen| seen.cached as f64 / seen.pages as f64);
             Ok::<(f64, Option<f64>), Fault>((time, share))

@@ -9,7 +9,7 @@ pub(super) const TOGETHER: usize = 64;
 
 /// Blocks in the order of their last accesses.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(from = "Kept", into = "Kept")]
+#[serde(from = "Stored", into = "Stored")]
 pub(super) struct Stack {
     /// The slot of a block's last access, and the window that it fell into.
     last: FxHashMap<u64, (u32, u8)>,
@@ -18,20 +18,20 @@ pub(super) struct Stack {
 
 /// What is written of a stack: how many blocks it has room for, and those in it.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct Stored {
     room: usize,
     order: Vec<(u64, u8)>,
 }
 
-impl From<Kept> for Stack {
-    fn from(kept: Kept) -> Self {
+impl From<Stored> for Stack {
+    fn from(kept: Stored) -> Self {
         let mut stack = Self::new(kept.room);
         stack.access_all(&kept.order);
         stack
     }
 }
 
-impl From<Stack> for Kept {
+impl From<Stack> for Stored {
     fn from(stack: Stack) -> Self {
         Self { room: stack.line.slots() / 4, order: stack.newest(usize::MAX) }
     }

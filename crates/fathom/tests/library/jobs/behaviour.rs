@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-use fathom::load::{Limits, Needs, Site, run_all};
+use fathom::load::{Limits, Needs, Testbed, run_all};
 use fathom::report::fio::{Detail, document};
 use serde_json::Value;
 
@@ -231,8 +231,8 @@ pub(crate) fn tried(text: &str, detail: Detail) -> Result<Value, String> {
     let limits = Limits { max_write: 1 << 30, deadline: None };
     let space = Needs::of(&file.jobs)?.space;
     let interrupt = Arc::new(AtomicBool::new(false));
-    let mut site = Site::at(&std::env::temp_dir(), space, instrument(), limits, interrupt).unwrap();
-    let outcomes = run_all(&file.jobs, &mut site).map_err(|fault| fault.to_string())?;
+    let mut testbed = Testbed::at(&std::env::temp_dir(), space, instrument(), limits, interrupt).unwrap();
+    let outcomes = run_all(&file.jobs, &mut testbed).map_err(|fault| fault.to_string())?;
     let now = SystemTime::now();
     Ok(serde_json::to_value(document(&file, &outcomes, &[], now, Duration::from_secs(1), detail)).unwrap())
 }

@@ -1,4 +1,4 @@
-//! Jobs by fio on a site: the same calls as by Fathom, from the same state, within the same budget.
+//! Jobs by fio on a testbed: the same calls as by Fathom, from the same state, within the same budget.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use fathom::fault::Fault;
 use fathom::job::{Blocks, Direction, Job, Pattern};
 use fathom::load::program::{FioReport, is_same_in_fio, run_fio};
-use fathom::load::{self, Limits, Site};
+use fathom::load::{self, Limits, Testbed};
 use fathom::model::Model;
 use fathom::validation::Condition;
 
 use super::{has_fio, instrument};
 
-fn site(max_write: u64, interrupt: &Arc<AtomicBool>) -> Site {
+fn testbed(max_write: u64, interrupt: &Arc<AtomicBool>) -> Testbed {
     let limits = Limits { max_write, deadline: None };
-    Site::at(&std::env::temp_dir(), 64 << 20, instrument(), limits, Arc::clone(interrupt)).unwrap()
+    Testbed::at(&std::env::temp_dir(), 64 << 20, instrument(), limits, Arc::clone(interrupt)).unwrap()
 }
 
 /// What is in a directory.
@@ -50,15 +50,15 @@ fn fio_moves_what_fathom_moves() {
         Job { read_percent: 50, pre_read: true, ..job("mixed", Pattern::Sequential, 4096) },
         Job { offset: 4096, random_map: false, ..job("part: of it", Pattern::Random, 4096) },
     ];
-    let mut site = site(64 << 20, &Arc::default());
-    let directory = site.path(&jobs[0], 0).parent().unwrap().to_owned();
+    let mut testbed = testbed(64 << 20, &Arc::default());
+    let directory = testbed.path(&jobs[0], 0).parent().unwrap().to_owned();
     for job in &jobs {
         assert!(is_same_in_fio(job), "{}", job.name);
-        let before = site.bytes_written();
-        let ours = load::run(job, &mut site).unwrap();
-        let own = site.bytes_written() - before;
+        let before = testbed.bytes_written();
+        let ours = load::run(job, &mut testbed).unwrap();
+        let own = testbed.bytes_written() - before;
         let there = names(&directory);
-        let told = run_fio(job, &mut site).unwrap();
+        let told = run_fio(job, &mut testbed).unwrap();
         assert_eq!(names(&directory), there, "fio leaves nothing of its own");
         let ours = [0, 1].map(|side| ours[0].transfers[side].bytes);
         let fios = moved(&told);
@@ -68,13 +68,13 @@ fn fio_moves_what_fathom_moves() {
         } else {
             assert_eq!(fios, ours, "{}", job.name);
         }
-        assert_eq!(site.bytes_written() - before - own, fios[1], "{}", job.name);
+        assert_eq!(testbed.bytes_written() - before - own, fios[1], "{}", job.name);
         for direction in job.directions() {
             assert!(told.calls_ns(direction, "clat_ns").unwrap() > 0.0, "{}", job.name);
         }
         assert_eq!(told.syncs_ns().unwrap() > 0.0, job.fsync > 0, "{}", job.name);
     }
-    drop(site);
+    drop(testbed);
     assert!(!directory.exists());
 }
 
@@ -84,9 +84,9 @@ fn fio_ends_with_an_interrupt_and_keeps_to_the_budget() {
         return;
     }
     let interrupt = Arc::new(AtomicBool::new(false));
-    let mut site = site(4 << 20, &interrupt);
+    let mut testbed = testbed(4 << 20, &interrupt);
     let large = Job { read_percent: 0, size: Some(8 << 20), ..Job::named("large") };
-    assert!(matches!(run_fio(&large, &mut site), Err(Fault::OverBudget { .. })));
+    assert!(matches!(run_fio(&large, &mut testbed), Err(Fault::OverBudget { .. })));
     // A megabyte by single bytes takes fio a while.
     let long =
         Job { blocks: [Blocks::fixed(1); 2], size: Some(1 << 20), pre_read: true, ..Job::named("long") };
@@ -97,9 +97,9 @@ fn fio_ends_with_an_interrupt_and_keeps_to_the_budget() {
         after_a_while.store(true, Ordering::Relaxed);
     });
     let began = Instant::now();
-    assert_eq!(run_fio(&endless, &mut site).unwrap_err(), Fault::Interrupted);
+    assert_eq!(run_fio(&endless, &mut testbed).unwrap_err(), Fault::Interrupted);
     assert!(began.elapsed() < Duration::from_secs(20));
-    let file = site.path(&endless, 0).to_string_lossy().into_owned();
+    let file = testbed.path(&endless, 0).to_string_lossy().into_owned();
     let still = Command::new("pgrep").args(["-f", &file]).output();
     assert!(still.is_ok_and(|found| found.stdout.is_empty()), "fio goes on");
 }

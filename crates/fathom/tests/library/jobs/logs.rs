@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fathom::load::{Limits, Site, run_all};
+use fathom::load::{Limits, Testbed, run_all};
 use fathom::report::fio::Detail;
 
 use super::behaviour::{counts, here, there};
@@ -13,10 +13,10 @@ use super::{Place, fio, has_fio, instrument, read};
 fn logged(text: &str) {
     let file = read(text).unwrap();
     let limits = Limits { max_write: 1 << 30, deadline: None };
-    let mut site =
-        Site::at(&std::env::temp_dir(), 1 << 20, instrument(), limits, Arc::new(AtomicBool::new(false)))
+    let mut testbed =
+        Testbed::at(&std::env::temp_dir(), 1 << 20, instrument(), limits, Arc::new(AtomicBool::new(false)))
             .unwrap();
-    let outcomes = run_all(&file.jobs, &mut site).unwrap();
+    let outcomes = run_all(&file.jobs, &mut testbed).unwrap();
     assert_eq!(fathom::load::write_logs(&file.jobs, &outcomes).unwrap(), Vec::<String>::new());
 }
 

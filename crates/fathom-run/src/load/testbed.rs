@@ -28,7 +28,7 @@ pub use crate::machine::linux::Limits;
 
 /// A private directory on a real mount, with the files of the jobs that ran there.
 #[derive(Debug)]
-pub struct Site {
+pub struct Testbed {
     pub(super) files: Files,
     residency: Residency,
     /// The block device below, as the kernel calls it, where there is one.
@@ -59,8 +59,8 @@ pub struct Cached {
     pub pages: u64,
 }
 
-impl Site {
-    /// A site below `path` that is removed with all its files when dropped; `space` is what
+impl Testbed {
+    /// A testbed below `path` that is removed with all its files when dropped; `space` is what
     /// [`Needs`](super::Needs) says of the jobs to come.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl Site {
         Some(Wrote { requests: stat.requests[1] + stat.merged[1], bytes: stat.bytes[1] })
     }
 
-    /// Bytes that the kernel has taken out of memory since the site was made, whose ever they were; none where it does not
+    /// Bytes that the kernel has taken out of memory since the testbed was made, whose ever they were; none where it does not
     /// count.
     pub fn reclaimed_bytes(&self) -> Option<u64> {
         Some(facts::reclaimed_bytes()?.saturating_sub(self.reclaimed_before?))
@@ -287,7 +287,7 @@ impl Site {
     }
 
     /// Has the page cache hold so many bytes of a file that is all hole, none of them in the CPU's caches, until this is
-    /// dropped. The file itself stays as long as the site; where it can't be had without taking space, it goes at once, and is
+    /// dropped. The file itself stays as long as the testbed; where it can't be had without taking space, it goes at once, and is
     /// not tried again.
     ///
     /// # Errors

@@ -16,9 +16,9 @@ use crate::parameters::{
 };
 use crate::read_ahead::Limits;
 
-/// Prices in ns and ns per byte, and the sizes that rules depend on in bytes.
+/// Costs in ns and ns per byte, and the sizes that rules depend on in bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Prices {
+pub struct Costs {
     scalars: Scalars,
     /// Whether anything stands between those who ask and the device.
     pub(super) has_queue: bool,
@@ -44,7 +44,7 @@ pub struct Prices {
     taken_page: f64,
 }
 
-impl Index<Scalar> for Prices {
+impl Index<Scalar> for Costs {
     type Output = f64;
 
     fn index(&self, scalar: Scalar) -> &f64 {
@@ -52,8 +52,8 @@ impl Index<Scalar> for Prices {
     }
 }
 
-impl Prices {
-    /// The prices of a set of parameters.
+impl Costs {
+    /// The costs of a set of parameters.
     #[must_use]
     pub fn of(parameters: &Parameters) -> Self {
         let value = |scalar| parameters[scalar];
@@ -226,8 +226,8 @@ pub fn thresholds(parameters: &Parameters) -> Thresholds {
 mod tests {
     use super::*;
 
-    fn with(settings: &[(&str, &str)]) -> Prices {
-        Prices::of(&Parameters::assumed().with(settings))
+    fn with(settings: &[(&str, &str)]) -> Costs {
+        Costs::of(&Parameters::assumed().with(settings))
     }
 
     #[test]
@@ -240,11 +240,11 @@ mod tests {
             ("near_64k", "2000"),
             ("near_256k", "8000"),
         ];
-        let prices = with(&near);
+        let costs = with(&near);
         for (bytes, took) in [(2_048, 50.0), (4_096, 100.0), (8_192, 180.0), (65_536, 2e3), (524_288, 16e3)] {
-            assert_eq!(prices.copying(bytes, bytes), took, "{bytes}");
+            assert_eq!(costs.copying(bytes, bytes), took, "{bytes}");
         }
-        assert_eq!(prices.copying(4_096, 8_192), 90.0, "half of a call");
+        assert_eq!(costs.copying(4_096, 8_192), 90.0, "half of a call");
         assert_eq!(with(&[("copied_byte", "0.5")]).copying(8_192, 8_192), 4_096.0, "without points");
         assert_eq!(
             with(&[near[0], near[4]]).copying(34_816, 34_816),
@@ -256,8 +256,8 @@ mod tests {
     #[test]
     fn a_new_folio_costs_by_its_size() {
         let points = [("new_page", "1000"), ("new_8k", "1500"), ("new_16k", "2500"), ("new_64k", "8500")];
-        let prices = with(&[points.as_slice(), &[("new_256k", "32500")]].concat());
-        let folio = |pages| prices.new_folio(pages);
+        let costs = with(&[points.as_slice(), &[("new_256k", "32500")]].concat());
+        let folio = |pages| costs.new_folio(pages);
         assert_eq!(
             [0, 1, 2, 4, 8, 16, 64, 512].map(folio),
             [0.0, 1_000.0, 1_500.0, 2_500.0, 4_500.0, 8_500.0, 32_500.0, 260_000.0]
