@@ -131,6 +131,8 @@ pub(crate) struct Issued {
     call: Option<(Turn, Call, bool)>,
     /// What it does next, unless it waits.
     next: Option<Ready>,
+    /// Time of the CPU that handing the call over took, which is part of its latency.
+    submit: Span,
     /// Whether that was its last turn.
     is_over: bool,
 }
@@ -140,14 +142,14 @@ pub(crate) trait Application: Send + Sync {
     fn jobs(&self) -> u32;
     /// The first call of a thread that begins at once, and not after another's call.
     fn first(&self, job: u32) -> Option<Ready>;
-    /// A thread has its turn on a machine in this state: what is called, if anything, what the thread does next, unless it
+    /// A thread has its turn on a machine in this state: what is called, if anything, and since when; what the thread does next, unless it
     /// waits for the call, and whether it is done.
     fn issue(
         &self,
         ready: &Ready,
         now: Time,
         state: &mut State,
-    ) -> (Option<(Turn, SystemCall)>, Option<Ready>, bool);
+    ) -> (Option<(Turn, SystemCall, Time)>, Option<Ready>, bool);
     /// A call has returned: whether its thread goes on, and which of those that waited for it do.
     fn returned(&self, work: &Work, now: Time) -> (Option<Ready>, Vec<Ready>);
     /// Whether a thread may be ended by another's end while it waits for a moment.
@@ -348,7 +350,7 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
         ready: &Ready,
         now: Time,
         state: &mut State,
-    ) -> (Option<(Turn, SystemCall)>, Option<Ready>, bool) {
+    ) -> (Option<(Turn, SystemCall, Time)>, Option<Ready>, bool) {
         let job = ready.turn.job as usize;
         self.progress(|progress| {
             let begun = now.as_ticks().saturating_sub(ready.work.as_ticks());
@@ -371,7 +373,11 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
                 let kind = if is_free { CallKind::Pause } else { served.kind };
                 let call = SystemCall { is_queued, kind, ..served };
                 let caller = &mut progress.callers[job];
-                (turn, caller.overhead.maps_for.map_or(call, |bytes| caller.mapped.touch(call, bytes, state)))
+                let call = match caller.overhead.maps_for {
+                    Some(bytes) => caller.mapped.touch(call, bytes, state),
+                    None => call,
+                };
+                (turn, call, Time::ticks(now.as_ticks().saturating_sub(issued.submit.as_ticks())))
             });
             (call, issued.next, issued.is_over)
         })
@@ -441,11 +447,11 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
                 state.ledger.end_job();
             }
             let is_over = is_over.then_some(one.turn.job);
-            let Some((turn, call)) = call else { return (None, next, is_over) };
+            let Some((turn, call, begun)) = call else { return (None, next, is_over) };
             let work = Work {
                 turn,
                 call,
-                begun: firing.done(),
+                begun,
                 read: Read::new(
                     call.file,
                     call.offset,

@@ -63,6 +63,7 @@ pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
         Queueing {
             depth,
             least: job.depth.reap_least.min(depth),
+            most: job.depth.reap_most.max(job.depth.reap_least).max(1),
             low: if job.depth.low == 0 { depth } else { job.depth.low.min(depth) },
             submit_ns,
             reap_ns,
@@ -168,6 +169,28 @@ mod tests {
         assert!((6.0..8.0).contains(&(one / eight)), "{one} {eight}");
         let [one, eight] = [1, 8].map(|depth| told(true, depth));
         assert!((0.95..1.05).contains(&(one / eight)), "{one} {eight}");
+    }
+
+    #[test]
+    fn a_full_queue_is_full_all_the_time_unless_results_are_taken_in_batches() {
+        let mut model = silent();
+        // The thread is busy all the time: results wait for it.
+        model.parameters.put_value(Scalar::Submission, 20_000.0);
+        model.parameters.put_value(Scalar::QueuedCall, 5_000.0);
+        let busy = |depth: Depth| {
+            let one =
+                Job { engine: Engine::Libaio, depth, direct: true, pattern: Pattern::Random, ..job("one") };
+            let told = predict(&[one], &model, QUICK).unwrap();
+            let (outcome, latency) = (&told.outcomes[0][0], &told.outcomes[0][0].transfers[0].latency);
+            // Little's law.
+            latency.mean() * latency.count() as f64 / outcome.elapsed_ns as f64
+        };
+        let depth = Depth { most: 16, ..Depth::default() };
+        let one_by_one = busy(depth);
+        // Filling it and emptying it takes its time as well.
+        assert!((14.5..16.0).contains(&one_by_one), "{one_by_one}");
+        let batches = busy(Depth { reap_most: 16, ..depth });
+        assert!(batches < one_by_one - 2.0, "{batches} {one_by_one}");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Queueing {
     pub depth: u32,
     /// Once the queue is full results are taken at least so many at a time,
     pub least: u32,
+    /// at most so many,
+    pub most: u32,
     /// and until so many are left.
     pub low: u32,
     /// Time of the CPU to hand a request over, in ns.
@@ -43,7 +45,8 @@ impl Queueing {
 /// What a thread does once its CPU time for it is over.
 #[derive(Clone, Copy, Debug)]
 enum Act<L> {
-    HandOver(Call, L),
+    /// It hands a call over, which takes so many ns of the call's latency.
+    HandOver(Call, L, u64),
     /// It takes so many results.
     Reap(u32),
     End,
@@ -106,15 +109,16 @@ impl<T: Thread, K> Progress<T, K> {
         let caller = &mut self.callers[thread];
         let (number, overhead) = (caller.made.count(), caller.overhead);
         let queue = caller.under_way.as_mut()?;
-        let Queueing { depth, low, submit_ns, reap_ns, .. } = queue.queueing;
+        let Queueing { depth, low, most, submit_ns, reap_ns, .. } = queue.queueing;
         let [submit_ns, reap_ns] = [submit_ns, reap_ns].map(|ns| ns * queue.queueing.share(now));
         let mut at = now.max(queue.free);
         let (act, work) = loop {
             match queue.may_reap() {
                 Some(true) => {
                     let waking = std::mem::take(&mut queue.waking);
-                    let results = queue.returned.len() as u32;
-                    let owed: u64 = queue.returned.iter().map(|work| work.owed_ns).sum();
+                    let results = (queue.returned.len() as u32).min(most.max(1));
+                    let owed: u64 =
+                        queue.returned.iter().take(results as usize).map(|work| work.owed_ns).sum();
                     break (Act::Reap(results), waking + reap_ns * f64::from(results) + owed as f64);
                 }
                 Some(false) => {
@@ -127,17 +131,20 @@ impl<T: Thread, K> Progress<T, K> {
                 break (Act::End, 0.0);
             }
             at = at.max(std::mem::take(&mut queue.until));
-            let most = depth.min(caller.thread.depth()).max(1);
-            if queue.busy >= most {
-                queue.reaps_to = Some(low.min(most - 1));
+            let room = depth.min(caller.thread.depth()).max(1);
+            if queue.busy >= room {
+                queue.reaps_to = Some(low.min(room - 1));
                 continue;
             }
             let step = if is_stopped { Step::End } else { caller.thread.next(at) };
             match step {
                 Step::Call(call, label) => {
-                    let moves = call.kind.direction().is_some();
-                    let own = overhead.call_ns + submit_ns + overhead.checking(&call);
-                    break (Act::HandOver(call, label), if moves { own } else { 0.0 });
+                    let [own, submit] = match call.kind.direction() {
+                        Some(_) => [overhead.call_ns + overhead.checking(&call), submit_ns],
+                        None => [0.0; 2],
+                    };
+                    let of_call = (submit * caller.slowed).round() as u64;
+                    break (Act::HandOver(call, label, of_call), own + submit);
                 }
                 Step::Wait(until) | Step::Spin(until) => (queue.reaps_to, queue.until) = (Some(0), until),
                 Step::Drain | Step::Await => queue.reaps_to = Some(0),
@@ -166,13 +173,18 @@ impl<T: Thread, K> Progress<T, K> {
         let Some(queue) = &mut caller.under_way else { return Issued::default() };
         queue.free = now.as_ticks();
         match queue.act.take() {
-            Some(Act::HandOver(call, label)) => {
+            Some(Act::HandOver(call, label, submit)) => {
                 caller.made.calls.push((keep(call), label));
                 let is_queued = call.kind.direction().is_some();
                 queue.busy += u32::from(is_queued);
                 // A call that is no request keeps the thread until it has returned.
                 let next = if is_queued { self.plan(thread, now.as_ticks()) } else { None };
-                Issued { call: Some((turn, call, is_queued)), next, is_over: false }
+                Issued {
+                    call: Some((turn, call, is_queued)),
+                    next,
+                    submit: Span::ticks(submit),
+                    is_over: false,
+                }
             }
             Some(Act::Reap(results)) => {
                 queue.busy -= results;
