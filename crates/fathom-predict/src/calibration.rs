@@ -18,7 +18,10 @@ use serde::{Deserialize, Serialize};
 
 pub use self::known::{as_surveyed, found_by_other_means};
 
-use self::own_work::{OTHER_RUNS, crowded, near_server, programs_own_work, put_own_work, taken_memory};
+use self::own_work::{
+    OTHER_RUNS, crowded, first_writes, near_server, programs_own_work, put_first_writes, put_own_work,
+    taken_memory,
+};
 use self::residuals::residuals;
 use self::stages::{Stage, stages};
 use crate::model::{
@@ -110,6 +113,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     taken_memory(model);
     let trials = trial::run(&jobs, schedule, testbed)?;
     let own_work = programs_own_work(programs, testbed)?;
+    let firsts = first_writes(model, by, testbed)?;
     let crowd = if by == Runner::Fathom { Vec::new() } else { crowded(cpus, by, testbed)? };
     single_runs::run(&mut checks, &[by], REPEATS, seed, testbed)?;
     // All runs are made, and the time allowed is that of runs.
@@ -149,6 +153,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     put_own_work(model, by, &own_work);
     put_middle(model, Scalar::Crowded, &crowd);
     model.parameters.choices.runner = by;
+    put_first_writes(model, by, &firsts);
     accounts.push(residuals(model, &checks, &trials));
     Ok(accounts)
 }

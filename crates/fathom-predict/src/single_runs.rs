@@ -22,6 +22,13 @@ pub struct Run {
     pub latencies_ns: [Option<f64>; SHARES.len()],
 }
 
+impl Run {
+    /// The latency that one of [`SHARES`] does not exceed, in ns.
+    pub(crate) fn latency_ns(&self, share: f64) -> Option<f64> {
+        self.latencies_ns[SHARES.iter().position(|one| *one == share)?]
+    }
+}
+
 /// A job that is run by itself, and its runs.
 #[derive(Debug, Clone)]
 pub struct SingleRuns {

@@ -88,6 +88,7 @@ rows! {
     WalkedPage = ("walked_page", Ns, 0.0, Fitted(Writes, 1.5)), "Time to look at one page's buffer head in a folio that is written to; a write looks at each twice.";
     WalkedOut = ("walked_out", Ns, 0.0, Fitted(Writes, 3.0)), "Time that a look at a buffer head takes longer if the CPU's first cache no longer holds it.";
     WalkedFar = ("walked_far", Ns, 0.0, Fitted(Writes, 80.0)), "Time that a look at a buffer head takes longer if the CPU's own caches no longer hold it.";
+    WalkedFirst = ("walked_first", Ns, 0.0, Measured), "Time that the first write to a folio takes longer for each page, whose buffer head is new or was last changed by write-back.";
     DirtiedPage = ("dirtied_page", Ns, 0.0, Fitted(Writes, 60.0)), "Time to mark a clean page dirty.";
     WriteThrough = ("write_through", Bytes, 0.0, Measured), "Most bytes of one request to a server, where a write waits until the server has what it writes; 0 where writes stay in memory.";
     AskedFirst = ("asked_first", Ns, 0.0, Fitted(Syncs, 1_000.0)), "Time that a write takes longer where it waits for a server, which is asked before it whether the file has capabilities.";

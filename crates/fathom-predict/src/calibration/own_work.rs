@@ -3,19 +3,20 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fathom_program::job;
+use fathom_program::job::{self, Job};
 use fathom_run::fault::Fault;
 use fathom_run::load::{self, Testbed};
 use fathom_stats::quantile;
 use fathom_sys::{facts, memory};
 
-use super::{put_measured, put_middle};
+use super::{put_measured, put_middle, simulated, without_noise};
 use crate::model::{LIMITS, Model, PAGE, Runner, Scalar};
+use crate::prediction::finds_cached;
 use crate::single_runs::{self, SingleRuns};
 use crate::trial::spare_memory;
 
 /// How many runs all of this makes where fio is installed.
-pub(super) const OTHER_RUNS: usize = 67;
+pub(super) const OTHER_RUNS: usize = 72;
 
 /// How much longer cached reads of a program take while every CPU makes some, as shares; none where there is only one.
 pub(super) fn crowded(cpus: u32, by: Runner, testbed: &mut Testbed) -> Result<Vec<f64>, Fault> {
@@ -85,6 +86,47 @@ fn whole_transfers(by: Runner, testbed: &mut Testbed) -> Result<Vec<SingleRuns>,
     let mut jobs = written_jobs(&format!("{blocks}{mapped}"))?;
     single_runs::run(&mut jobs, &[by], ROUNDS, 1, testbed)?;
     Ok(jobs)
+}
+
+/// The share of the writes below whose latency shows what the first write to a folio takes: a good part of them are first ones.
+const FIRST: f64 = 0.9;
+const FIRST_WRITES: &str = "[first writes]\nfilename=checks\nrw=randwrite\nbs=4k\nsize=64m\nio_size=640k\npre_read=1\ninvalidate=0\nend_fsync=1\n";
+
+/// Runs of a few writes at random over data that the cache holds, each after a sync; none where the cache holds nothing.
+pub(super) fn first_writes(
+    model: &Model,
+    by: Runner,
+    testbed: &mut Testbed,
+) -> Result<Vec<SingleRuns>, Fault> {
+    const ROUNDS: usize = 5;
+    let mut jobs = written_jobs(FIRST_WRITES)?;
+    jobs.retain(|one| finds_cached(&one.job, &model.parameters));
+    single_runs::run(&mut jobs, &[by], ROUNDS, 1, testbed)?;
+    Ok(jobs)
+}
+
+/// Takes from such runs by how much longer the first writes to a folio take.
+pub(super) fn put_first_writes(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
+    for one in jobs {
+        let took: Vec<f64> = one.by(by).iter().filter_map(|run| run.latency_ns(FIRST)).collect();
+        put_middle(model, Scalar::WalkedFirst, &longer_for_page(model, &one.job, &took));
+    }
+}
+
+/// By how much longer than in the model the first writes of a job took for each page of a folio, in ns; nothing where folios are
+/// single pages, since there is nothing to walk through.
+fn longer_for_page(model: &Model, job: &Job, took_ns: &[f64]) -> Vec<f64> {
+    const TRIED_NS: f64 = 100.0;
+    let told = |of_page: f64| {
+        let mut tried = without_noise(model);
+        put_measured(&mut tried, Scalar::WalkedFirst, of_page);
+        simulated(job, &tried).map(|outcome| outcome.latency_ns(FIRST))
+    };
+    let Some((plain, longer)) = told(0.0).zip(told(TRIED_NS)) else { return Vec::new() };
+    match (longer - plain) / TRIED_NS {
+        pages if pages > 1.0 => took_ns.iter().map(|took| ((took - plain) / pages).max(0.0)).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Takes from such runs what `by` does for each transfer besides the calls, whose times the model knows.
@@ -254,6 +296,30 @@ mod tests {
         let slow = (0..100).map(|_| around(4e6)).collect::<Vec<_>>();
         assert_eq!(super::taken(&slow, &slow), None);
         assert_eq!(super::taken(&[], &[]), None);
+    }
+
+    #[test]
+    fn the_first_writes_to_folios_take_longer_by_what_is_planted_and_otherwise_by_nothing() {
+        let mut generator = Pcg64Mcg::seed_from_u64(7);
+        let mut around =
+            |mean: f64| mean * (0.9 + 0.2 * (f64::from(generator.next_u32()) / f64::from(u32::MAX)));
+        let job = &super::written_jobs(super::FIRST_WRITES).unwrap()[0].job;
+        let model = super::Model::assumed();
+        for planted in [0.0, 20.0, 70.0] {
+            let mut machine = super::without_noise(&model);
+            super::put_measured(&mut machine, super::Scalar::WalkedFirst, planted);
+            let latency = super::simulated(job, &machine).unwrap().latency_ns(super::FIRST);
+            // One of five was disturbed.
+            let took: Vec<f64> =
+                (0..5).map(|run| around(latency) * if run == 3 { 3.0 } else { 1.0 }).collect();
+            let found = super::longer_for_page(&model, job, &took);
+            let middle = super::quantile::median(&found).unwrap();
+            assert!((middle - planted).abs() < 2.0 + 0.12 * planted, "{middle} {planted}");
+        }
+        // Where each page has a folio of its own nothing is said.
+        let mut small = model;
+        super::put_measured(&mut small, super::Scalar::LargestFolio, super::PAGE as f64);
+        assert!(super::longer_for_page(&small, job, &[1e6; 5]).is_empty());
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(crate) struct Filled {
     pub(crate) old_pages: u64,
     /// Bytes that the CPU's caches took since the folio's buffers were last looked at.
     since: u64,
+    /// Whether they were not looked at since the job began.
+    is_first: bool,
     /// Blocks of the file that were never written before.
     pub(crate) new_blocks: u64,
     /// Pages that are counted as dirty from now on: all of a folio.
@@ -32,7 +34,8 @@ impl Filled {
     /// The time of writing so many bytes there, without the copy; in ns.
     pub(crate) fn cost(self, bytes: u64, costs: &Costs) -> u64 {
         let folio = costs.new_folio(self.new_pages);
-        let walked = costs.caches.walking(self.old_pages, self.since, bytes);
+        let first = if self.is_first { costs[Scalar::WalkedFirst] } else { 0.0 };
+        let walked = costs.caches.walking(self.old_pages, self.since, bytes) + self.old_pages as f64 * first;
         // The time of a new page includes that of its mark.
         let marked = if self.new_pages == 0 { self.marked as f64 * costs[Scalar::DirtiedPage] } else { 0.0 };
         (costs[Scalar::WriteCall]
@@ -63,9 +66,19 @@ impl State {
         let pointers = self.allocation.written(file, pages);
         self.journal.change_pointers(pointers);
         let size = self.files.get(file).size;
-        let since = self.recency.look_at_buffers(file, [folio.first, folio.pages], end - position, size);
+        let (since, is_first) =
+            self.recency.look_at_buffers(file, [folio.first, folio.pages], end - position, size);
         let [new_pages, old_pages] = if is_new { [folio.pages, 0] } else { [0, folio.pages] };
-        Filled { end, new_pages, old_pages, since, new_blocks: extended.new_blocks, dirtied, marked }
+        Filled {
+            end,
+            new_pages,
+            old_pages,
+            since,
+            is_first,
+            new_blocks: extended.new_blocks,
+            dirtied,
+            marked,
+        }
     }
 
     /// What a write with O_DIRECT changes of a file besides its data; `now` in ns since the machine was started.

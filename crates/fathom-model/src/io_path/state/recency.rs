@@ -84,16 +84,16 @@ impl Buffers {
     }
 
     /// Bytes are written into a folio. Returns the bytes that the caches have taken since its buffers were last looked
-    /// at, with this look; if that was before the job began, those of a copy of `before` bytes.
-    fn walk(&mut self, file: FileId, [first, pages]: [u64; 2], bytes: u64, before: u64) -> u64 {
+    /// at, with this look; if that was before the job began, those of a copy of `before` bytes. And whether it was.
+    fn walk(&mut self, file: FileId, [first, pages]: [u64; 2], bytes: u64, before: u64) -> (u64, bool) {
         if pages == 1 {
             self.pass(bytes);
-            return 0;
+            return (0, false);
         }
         let begun = self.clock;
         self.clock += taken_by(bytes, pages);
         let last = self.last.insert((file, first), self.clock);
-        last.map_or(taken_by(before, 0), |last| begun - last) + taken_by(0, pages)
+        (last.map_or(taken_by(before, 0), |last| begun - last) + taken_by(0, pages), last.is_none())
     }
 }
 
@@ -191,8 +191,14 @@ impl Recency {
     }
 
     /// A write of bytes into a folio looks at the buffers of its pages. Returns the bytes that the caches have taken
-    /// since they were last looked at.
-    pub(crate) fn look_at_buffers(&mut self, file: FileId, folio: [u64; 2], bytes: u64, size: u64) -> u64 {
+    /// since they were last looked at, and whether that was before the job began.
+    pub(crate) fn look_at_buffers(
+        &mut self,
+        file: FileId,
+        folio: [u64; 2],
+        bytes: u64,
+        size: u64,
+    ) -> (u64, bool) {
         // The flusher, too, looked at all of them.
         let before = self.files[file.0 as usize].footprint(size);
         self.buffers.walk(file, folio, bytes, before)
@@ -211,11 +217,12 @@ mod tests {
             buffers.pass(passed);
             buffers.walk(FileId(1), [first, 256], 4096, mib)
         };
-        assert_eq!([walk(0, 0), walk(0, 0), walk(0, 8192)], [2 * mib + walked, walked, 2 * 8192 + walked]);
-        assert_eq!([walk(256, 0), walk(0, 0)], [2 * mib + walked, 2 * 4096 + 2 * walked]);
-        assert_eq!(buffers.walk(FileId(2), [9, 1], 4096, mib), 0);
+        let (first, later) = ((2 * mib + walked, true), |since| (since, false));
+        assert_eq!([walk(0, 0), walk(0, 0), walk(0, 8192)], [first, later(walked), later(2 * 8192 + walked)]);
+        assert_eq!([walk(256, 0), walk(0, 0)], [first, later(2 * 4096 + 2 * walked)]);
+        assert_eq!(buffers.walk(FileId(2), [9, 1], 4096, mib), (0, false));
         buffers.forget(FileId(1));
-        assert_eq!(buffers.walk(FileId(1), [0, 256], 4096, mib), 2 * mib + walked);
+        assert_eq!(buffers.walk(FileId(1), [0, 256], 4096, mib), first);
     }
 
     #[test]
