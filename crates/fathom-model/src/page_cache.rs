@@ -45,7 +45,7 @@ pub struct PageCache {
     /// Whether a refault was activated since the last reclaim.
     refaulted: bool,
     dirty: u64,
-    /// Whether a reclaim found nothing but dirty folios that nobody writes.
+    /// Whether a reclaim found nothing but dirty folios that are not under writeback.
     lacks_writeback: bool,
 }
 

@@ -49,9 +49,9 @@ struct Seen {
 /// Why something is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// Somebody waits: REQ_SYNC.
+    /// A caller waits for it: REQ_SYNC.
     Sync,
-    /// Nobody does: REQ_BACKGROUND.
+    /// No caller waits for it: REQ_BACKGROUND.
     Background,
 }
 

@@ -1,6 +1,6 @@
 //! From runs on a real mount to a model: in stages, each of which identifies one group of parameters.
 //!
-//! A stage runs a few jobs and searches for the prices at which the model takes the times that they took.
+//! A stage runs a few jobs and searches for the costs with which the model reproduces the measured times.
 //! What a stage has found holds for those after it. Last come jobs that nothing was fitted to: how far the
 //! model is off on them is what its predictions are widened by.
 
@@ -40,7 +40,7 @@ const UNKNOWN: f64 = 0.7;
 /// Numbers of requests side by side that are tried.
 const DEPTHS: [f64; 4] = [1.0, 2.0, 8.0, 64.0];
 
-/// What a stage came to, for whoever looks on.
+/// The result of a stage, for display.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Account {
     /// What it was about.
@@ -167,25 +167,25 @@ fn schedule(seed: u64, rest: Duration, leaves: Duration) -> Schedule {
     Schedule { repeats: REPEATS, seed, rest, state: Settled::ByRuns, leaves }
 }
 
-/// What the loop does between two calls, which needs no model: the time that no call took.
+/// Sets the time that the loop spends between two calls. It needs no model: it is the time that no call took.
 fn between_calls(model: &mut Model, stage: &Stage, trials: &[Trial]) {
     let Some((scalar, direction)) = stage.caller() else { return };
     let idle = |outcome: &Outcome| {
         let side = &outcome.transfers[direction as usize];
         let calls = side.latency.count().max(1) as f64;
         let busy = side.latency.sum() as f64 * outcome.ns_per_tick;
-        let beside = (outcome.elapsed_ns as f64 - busy) / calls;
+        let between = (outcome.elapsed_ns as f64 - busy) / calls;
         let own = if direction == Direction::Write { model.parameters[Scalar::Caller] } else { 0.0 };
         let per = if direction == Direction::Write { side.bytes as f64 / calls } else { 1.0 };
-        ((beside - own) / per).max(0.0)
+        ((between - own) / per).max(0.0)
     };
     let does_it_alone = |trial: &&Trial| trial.job.directions().all(|one| one == direction);
     let all: Vec<f64> = trials.iter().filter(does_it_alone).flat_map(|trial| trial.each(idle)).collect();
     put_middle(model, scalar, &all);
 }
 
-/// What each sync writes beside its data, as the device counted it: of a log as a whole, and in how many writes, or of jbd2's
-/// journal the blocks that are neither the transaction's first nor its last (`jbd2_journal_commit_transaction`); and how many
+/// What each sync writes in addition to its data, as the device counted it. Without jbd2: the bytes and writes of the log as a
+/// whole. With jbd2: the blocks between the transaction's first and its last (`jbd2_journal_commit_transaction`), and how many
 /// more where new blocks lie apart, in files that are small enough for one block of extents.
 fn logs(model: &mut Model, trials: &[Trial]) {
     const ENDS: f64 = 2.0;
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_what_the_device_wrote_beside_the_data() {
+    fn a_log_is_what_the_device_wrote_in_addition_to_the_data() {
         let trial = |name: &str, fsync: u32, writes: u32, pages: u64| {
             let jobs = stages(&Model::assumed()).into_iter().flat_map(|stage| stage.jobs);
             let job = jobs.into_iter().find(|job| job.name == name).unwrap();

@@ -90,7 +90,7 @@ pub struct Made {
     pub duration_ns: u64,
     /// Bytes written for it.
     pub bytes_written: u64,
-    /// Bytes that the kernel took out of memory while jobs ran, whose ever they were; none where it does not count.
+    /// Bytes that the kernel reclaimed from any process while jobs ran; none where the kernel does not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaimed_bytes: Option<u64>,
     /// The machine.
@@ -264,7 +264,7 @@ impl TryFrom<Written> for Model {
             };
             put(&mut model, &name, number, entry)?;
         }
-        // Models of before have one price for both.
+        // Older models have one cost for both.
         if !has_queued_wake {
             let both = model.parameters.number(Scalar::Wake);
             model.parameters.put(Scalar::QueuedWake, Parameter { interval: None, ..both });

@@ -170,9 +170,9 @@ fn of_jobs(threads: &[Vec<Outcome>]) -> Vec<Option<Outcome>> {
     threads.iter().map(|of_job| Outcome::together(of_job)).collect()
 }
 
-/// The same device held to a little less and to a little more, if it is handed out by slices: a job that needs nearly all of
-/// a slice waits for the next with a few blocks more of metadata, which nobody knows so well. And what is read in before a job
-/// from a file that memory does not hold may have used up two already, which the kernel remembers for as long.
+/// The same device with limits a little lower and a little higher, if the kernel grants its limits in slices: a job that
+/// needs nearly all of a slice waits for the next one if it writes a few more blocks of metadata, and their number is not
+/// known that well. Reading in a file that does not fit into memory may also have used up two slices before the job begins.
 fn near_limits(parameters: &Parameters, jobs: &[Job], seed: u64) -> Vec<(Parameters, u64)> {
     const UNKNOWN: f64 = 0.03;
     let is_held = LIMITS.into_iter().any(|limit| parameters[limit] > 0.0);

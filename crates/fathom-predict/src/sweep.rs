@@ -224,11 +224,11 @@ impl Plan {
     /// Predicts a cell with its jobs; where there are none, or the model can't express them, the cell says why.
     pub fn predict(&self, cell: usize, jobs: Result<JobFile, String>) -> Cell {
         let mut notes = Vec::new();
-        let foretold = jobs.and_then(|file| {
+        let predicted = jobs.and_then(|file| {
             notes = file.notes;
             predict(&file.jobs, &self.model_of(cell)?, self.how())
         });
-        let (jobs, refused) = match foretold {
+        let (jobs, refused) = match predicted {
             Ok(Prediction { forecasts, .. }) => (forecasts, None),
             Err(reason) => (Vec::new(), Some(reason)),
         };

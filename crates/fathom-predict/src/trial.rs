@@ -60,12 +60,12 @@ pub enum Settled {
     ByDropping,
 }
 
-/// Passes of a short job are run until those that nobody disturbed have taken so many ns together, or are so many. A longer
-/// run is neither calm nor disturbed: it sees what the core is like on average.
+/// A short job is repeated until its undisturbed passes took this long together, or there are this many of them. A longer run
+/// is neither calm nor disturbed: it sees what the core is like on average.
 const PASSES_NS: u64 = 40_000_000;
 const ENOUGH_PASSES: usize = 2;
-/// How long a run is put off at most while somebody works alongside: others do so for some tens of ms at a time, or for
-/// seconds, which would be too long to wait before each of two thousand passes.
+/// The longest wait before a run for other programs on the same core: they work for some tens of ms at a time, or for seconds,
+/// which would be too long to wait before each of two thousand passes.
 const PATIENCE: Duration = Duration::from_millis(150);
 
 /// How many times as long as the one before a round may take.
@@ -172,9 +172,9 @@ pub(crate) fn spare_memory() -> u64 {
 /// Memory that is kept for the files of the next run, and given back just before it begins.
 ///
 /// A virtual machine tells its host which memory is free, and the host takes it: two seconds after it was freed
-/// (`mm/page_reporting.c`) whoever touches it first waits for ten times as long as a write of a page takes.
-/// What belongs to somebody is not taken, so that runs find memory that is there, and all find it alike: none of it is in
-/// the CPU's caches, where those can be told so. Whoever has no memory to spare measures without.
+/// (`mm/page_reporting.c`), the first access to it takes ten times as long as a write of a page. The host does not take
+/// memory that a process holds. So all runs find memory that is there, and in the same state: none of it is in the CPU's
+/// caches, where the CPU can be told so. On a machine without memory to spare nothing is kept.
 ///
 /// What a process gives back stays in lists of each CPU's own, of single pages and of huge ones (`free_unref_page`); the sizes
 /// between, which files take, are found by what files give back.
@@ -332,8 +332,8 @@ pub(crate) fn from_its_state<T>(
     outcome
 }
 
-/// What sets of jobs need that are run one after the other: what is only written goes after each run, so that one such
-/// file lies beside those that stay.
+/// Space and writes that sets of jobs need if they run one after the other. Files that are only written are removed after
+/// each run, so that there is at most one of them besides the files that stay.
 ///
 /// # Errors
 /// A job that makes no sense.

@@ -67,8 +67,8 @@ pub struct Validation {
     pub duration_ns: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Bytes that the kernel took out of memory while jobs ran as the machine is, whose ever they were; none where it does
-    /// not count, and of traces.
+    /// Bytes that the kernel reclaimed from any process while jobs ran on the machine as it is; none for traces, and where
+    /// the kernel does not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaimed_bytes: Option<u64>,
 }

@@ -328,7 +328,7 @@ class Package(unittest.TestCase):
             self.assertEqual(os.listdir(folder), [])
 
     def test_an_interrupt_ends_a_prediction_and_a_measurement(self):
-        # Whoever starts the tests in the background has them ignore interrupts, and Python goes by that.
+        # A shell that starts the tests in the background makes them ignore interrupts, and Python obeys that.
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         with tempfile.TemporaryDirectory() as folder:
             endless = {"reads": {"rw": "randread", "size": "1m", "time_based": 1, "runtime": 60}}

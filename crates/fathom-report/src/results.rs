@@ -107,7 +107,7 @@ pub const KINDS: [Kind; 22] = [
     Kind::new("replay", None).kept("replay", read::<Replayed>),
 ];
 
-/// The file of a model beside a result, without `.json`.
+/// The file of a model in the folder of a result, without `.json`.
 const MODEL: &str = "model";
 
 impl Kind {
@@ -352,13 +352,13 @@ pub fn read_outcome(path: &Path) -> Result<Outcome, Error> {
     }
 }
 
-/// What is known of a machine: a model, from its file or kept beside a result; or else a survey, as [`read_outcome`] reads it.
+/// Reads what is known of a machine: a model, from its file or from the folder of a result; or else a survey, by [`read_outcome`].
 ///
 /// # Errors
 /// As [`read_outcome`].
 pub fn read_known(path: &Path) -> Result<Known, Error> {
-    let beside = file(path, MODEL);
-    let json = if beside.exists() { beside } else { path.to_owned() };
+    let model = file(path, MODEL);
+    let json = if model.exists() { model } else { path.to_owned() };
     let text = fs::read_to_string(&json).unwrap_or_default();
     let damaged = |reason: String| Error::Damaged { path: json.clone(), line: None, reason };
     if text.contains("\"fathom.model/") {

@@ -27,7 +27,7 @@ pub struct Samples {
     pub write_budget: u64,
     /// How long the run took, in nanoseconds of the machine's own time.
     pub elapsed_ns: u64,
-    /// What whoever reads the samples must know: rounds cut short, a clock not pinned.
+    /// Notes to the reader of the samples: rounds that were cut short, a clock that was not pinned.
     pub notes: Vec<String>,
 }
 

@@ -183,7 +183,7 @@ fn gone(operation: &'static str, path: &Path, outcome: std::io::Result<()>) -> R
 
 /// Removes scratch directories below `parent` whose owner process is gone, and lists them.
 ///
-/// Only directories of our own name, our own user and with a lock that nobody holds are touched.
+/// It touches only directories that have Fathom's name, belong to this user and have a lock that no process holds.
 pub fn remove_leftovers(parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
     entries
@@ -194,10 +194,10 @@ pub fn remove_leftovers(parent: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether a directory's owner was gone, and it is too.
+/// Removes a directory whose owner process is gone; returns whether it did.
 fn remove_abandoned(directory: &Path) -> bool {
     let Some(lock) = lock_of_abandoned(directory) else { return false };
-    // Whoever is just making it misses it under its own name, and makes another.
+    // A process that is just making it no longer finds it under its name, and makes another.
     let renamed = directory.with_extension("left");
     let directory = if fs::rename(directory, &renamed).is_ok() { &renamed } else { directory };
     // FUSE and NFS only rename a file that is removed while it is open.

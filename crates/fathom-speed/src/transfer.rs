@@ -164,7 +164,7 @@ pub fn read(
     Ok(transfer)
 }
 
-/// Counts a file's blocks by reading all of it, and asks `fstat(2)` for the size beside.
+/// Counts a file's blocks by reading all of it, and also asks `fstat(2)` for its size.
 ///
 /// # Errors
 /// What opening and reading give.

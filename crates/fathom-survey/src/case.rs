@@ -63,7 +63,7 @@ pub struct Served {
     pub names: Duration,
     /// How long it may believe that there is nothing of a name.
     pub absences: Duration,
-    /// What each request takes, beside the way to the server and back.
+    /// How long each request takes, in addition to the way to the server and back.
     pub round_trip: Duration,
     /// Bytes that one request reads at most.
     pub read_request: u64,

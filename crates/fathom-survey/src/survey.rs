@@ -173,7 +173,7 @@ fn refused(experiment: &dyn Experiment, machine: &mut dyn Machine, plan: &Plan, 
             Some(value) => {
                 let words = format!("{} declares {}", piece.method, value.in_words(about.unit));
                 let value = piece.value.clone();
-                // Told, and kept for whoever compares surveys, but not weighed.
+                // Reported, and kept for comparisons of surveys, but not weighed.
                 Evidence { value, ..Evidence::silent(Kind::Declared, &piece.method, Status::Refused, words) }
             }
             None => piece,

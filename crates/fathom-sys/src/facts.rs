@@ -1,6 +1,6 @@
 //! What the kernel declares: mounts, devices, space and the machine.
 //!
-//! Nothing here is measured. Experiments may show these facts beside their answers, never use them.
+//! Nothing here is measured. Experiments may show these facts next to their answers, never use them.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -278,9 +278,9 @@ pub fn available_memory() -> Option<u64> {
     memory(&meminfo(), "MemAvailable")
 }
 
-/// Bytes of files and of processes that the kernel has taken out of memory since it began, whoever had it do so: a lack of
-/// memory, a limit, or DAMON, which takes what was not used for long. None where it does not count. Source: `pgsteal_file`
-/// and `pgsteal_anon` of `/proc/vmstat`, counted in `mm/vmscan.c`.
+/// Bytes of files and of processes that the kernel has reclaimed since it booted, for any reason: a lack of memory, a limit, or
+/// DAMON, which reclaims what was not used for long. None where the kernel does not count them. Source: `pgsteal_file` and
+/// `pgsteal_anon` of `/proc/vmstat`, counted in `mm/vmscan.c`.
 pub fn reclaimed_bytes() -> Option<u64> {
     reclaimed(&fs::read_to_string("/proc/vmstat").ok()?, page_size())
 }

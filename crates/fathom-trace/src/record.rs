@@ -4,7 +4,7 @@
 //! its buffers over as bytes. The kernel does not say what paths opens name: strace does, which stops the program
 //! at opens alone (`--seccomp-bpf`). Both tell each thread's opens in their order, by which they are put together.
 //! A process that runs already is not stopped at all: /proc says what its descriptors mean. Without root strace
-//! tells everything, at its price.
+//! records everything, and slows the program down.
 
 mod events;
 mod kernel;
@@ -105,11 +105,11 @@ fn prepare() -> fathom_sys::Result<Trace> {
     )
 }
 
-/// strace's log, which goes when its owner does.
+/// strace's log, a file that is removed when this is dropped.
 struct Log(PathBuf);
 
 impl Log {
-    fn beside(out: &Path) -> Self {
+    fn next_to(out: &Path) -> Self {
         let mut name = out.as_os_str().to_owned();
         name.push(format!(".strace-{}", std::process::id()));
         Self(name.into())
@@ -163,7 +163,7 @@ fn by_strace(subject: &Subject, out: &Path) -> Result<Recorded> {
 }
 
 fn strace_tells(subject: &Subject, mut writer: Writer<File>, out: &Path) -> Result<Recorded> {
-    let log = Log::beside(out);
+    let log = Log::next_to(out);
     let mut command = strace(&log, &traced(FILE_CALLS.iter().map(|call| call.0).chain(DIRECTORIES)));
     let directory = match subject {
         Subject::Command(_) => std::env::current_dir(),
@@ -229,7 +229,7 @@ impl<'a> Recording<'a> {
     }
 
     fn of_command(&self, words: &[OsString], writer: Writer<File>) -> Result<Recorded> {
-        let log = Log::beside(self.out);
+        let log = Log::next_to(self.out);
         let mut command = strace(&log, &traced(PATHS.into_iter().chain(DIRECTORIES)));
         command.arg("--seccomp-bpf").arg("--").args(words);
         let inherited = inherited();
@@ -364,7 +364,7 @@ fn add(writer: &mut Writer<File>, batch: &mut Vec<Operation>, files: &Files) -> 
     added
 }
 
-/// A file without a name, beside `out`, one per CPU.
+/// A file without a name, in the directory of `out`, one per CPU.
 fn anonymous(out: &Path, cpu: usize) -> Result<File> {
     let mut name = out.as_os_str().to_owned();
     name.push(format!(".events-{}-{cpu}", std::process::id()));

@@ -239,7 +239,7 @@ impl<T: Thread, K> Load<T, K> {
     }
 
     fn progress<R>(&self, act: impl FnOnce(&mut Progress<T, K>) -> R) -> R {
-        // Whoever panicked here ends the run anyway.
+        // A thread that panicked here ends the run anyway.
         act(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -423,8 +423,8 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
     let ended = net.place::<()>("ended");
     net.initial(ready, (0..program.jobs()).filter_map(|job| program.first(job)));
     let [goes_on, ends] = [(); 2].map(|()| Arc::clone(&program));
-    // Where there are not enough CPUs, whoever waits for a moment takes none meanwhile; and what a thread does that may end
-    // before that is not decided yet.
+    // Where there are too few CPUs, a thread that waits for a moment takes none meanwhile. If the thread may end before
+    // that moment, what it does then is not decided yet.
     let waits_apart = shared.cpus.is_some() || program.ends_early();
     let runnable = if waits_apart { net.place::<Ready>("runnable") } else { ready };
     if waits_apart {

@@ -1,8 +1,8 @@
 //! The kernel's state: what it remembers between two calls, in layers, and the calls that were made.
 //!
-//! A layer is a struct of its own, in a module of its own, with the methods that need nothing of the others. What needs
-//! several layers stands here, or beside the transition that it is for, and returns its [`Effects`] for the net to put
-//! into places.
+//! Each layer is a struct in its own module, with the methods that need no other layer. A method that needs several
+//! layers stands here or next to the transition that calls it, and returns its [`Effects`] for the net to put into
+//! places.
 
 mod allocation;
 mod clock;

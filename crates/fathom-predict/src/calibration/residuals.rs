@@ -15,7 +15,7 @@ use crate::single_runs::SingleRuns;
 use crate::trial::{self, Trial, ns_per_transfer};
 
 /// How far the model is off on single runs, by class of job, which it gets; and in which state most of them found the free memory.
-/// Gives what each job came to, for whoever looks on.
+/// Returns the result of each job, for display.
 pub(super) fn residuals(model: &mut Model, checks: &[SingleRuns], fitted: &[Trial]) -> Account {
     let by = model.parameters.choices.runner;
     let still = without_noise(model);
@@ -27,7 +27,7 @@ pub(super) fn residuals(model: &mut Model, checks: &[SingleRuns], fitted: &[Tria
         checks.iter().filter_map(|one| Some(format!("{}: {}", one.job.name, one.refusal.as_ref()?)));
     let account = Account {
         name: format!("checks: nothing was fitted to them; run by {}", by.word()),
-        jobs: checked.iter().map(|one| (one.job.name.clone(), middle(&one.took_ns), one.told_ns)).collect(),
+        jobs: checked.iter().map(|one| (one.job.name.clone(), middle(&one.took_ns), one.simulated_ns)).collect(),
         runs: checked.iter().map(|one| one.took_ns.clone()).collect(),
         disturbed: 0,
         drift: 0.0,
@@ -121,7 +121,7 @@ fn variance(squares: f64, freedom: f64) -> Option<f64> {
 /// latencies, measured and simulated, in ns.
 struct Check<'a> {
     job: &'a Job,
-    told_ns: f64,
+    simulated_ns: f64,
     took_ns: Vec<f64>,
     errors: Vec<f64>,
     was_taken: Vec<bool>,
@@ -134,21 +134,21 @@ impl<'a> Check<'a> {
         let runs = one.by(model.parameters.choices.runner);
         let taken = other_memory(&still.parameters, slice::from_ref(&one.job))
             .and_then(|parameters| simulated(&one.job, &Model { parameters, ..still.clone() }));
-        let (still, told) = (simulated(&one.job, still)?, simulated(&one.job, model)?);
-        let (rate, told_ns) = (trial::bytes_per_second(&still), ns_per_transfer(&still));
+        let (still, noisy) = (simulated(&one.job, still)?, simulated(&one.job, model)?);
+        let (rate, simulated_ns) = (trial::bytes_per_second(&still), ns_per_transfer(&still));
         let rates = [rate, taken.map_or(rate, |one| trial::bytes_per_second(&one))];
         let found = runs.iter().map(|run| with_its_memory(rates.map(|rate| (rate / run.rate).ln())));
         let (errors, was_taken): (Vec<f64>, Vec<Option<bool>>) = found.unzip();
         let latency = |(index, share): (usize, f64)| {
             let of_runs: Vec<f64> = runs.iter().filter_map(|run| run.latencies_ns[index]).collect();
-            Some([quantile::median(&of_runs)?, told.latency_ns(share)])
+            Some([quantile::median(&of_runs)?, noisy.latency_ns(share)])
         };
         let mut latencies = SHARES.into_iter().enumerate().map(latency);
         let latencies = std::array::from_fn(|_| latencies.next().flatten());
         (!errors.is_empty()).then(|| Self {
             job: &one.job,
-            told_ns,
-            took_ns: runs.iter().map(|run| told_ns * rate / run.rate).collect(),
+            simulated_ns,
+            took_ns: runs.iter().map(|run| simulated_ns * rate / run.rate).collect(),
             errors,
             was_taken: was_taken.into_iter().flatten().collect(),
             latencies,
@@ -232,18 +232,18 @@ fn two_states(errors: &[&[f64]]) -> Vec<State> {
     vec![state(slow), state(fast)]
 }
 
-/// What a latency was longer by than simulated, from what was measured and told of each job, in ns: who `waits` for the device
-/// wakes up later and finds the CPU's caches cold, which takes its time however long the wait was; whom memory serves is slower
-/// in proportion. None of no jobs.
+/// By how much latencies were longer than simulated, from those measured and simulated of each job, in ns. A thread that `waits`
+/// for the device wakes up late and finds the CPU's caches cold, which adds the same time to short and long waits. Cached reads
+/// are slower in proportion. None without jobs.
 fn tail(share: f64, latencies: &[[f64; 2]], waits: bool) -> Option<Tail> {
-    let ratios: Vec<f64> = latencies.iter().map(|[measured, told]| (measured / told).ln()).collect();
+    let ratios: Vec<f64> = latencies.iter().map(|[measured, simulated]| (measured / simulated).ln()).collect();
     let (factor, added_ns) = if waits { (1.0, added(latencies)?) } else { (factor(&ratios)?, 0.0) };
-    let off = |[measured, told]: &[f64; 2]| (measured / (told * factor + added_ns)).ln();
+    let off = |[measured, simulated]: &[f64; 2]| (measured / (simulated * factor + added_ns)).ln();
     let squares: f64 = latencies.iter().map(|one| off(one).powi(2)).sum();
     // One freedom goes into what is corrected.
     let spread = (squares / (latencies.len() as f64 - 1.0).max(1.0)).sqrt();
-    let told = Tail { share, factor, added_ns, spread };
-    Some(told).filter(|tail| tail.factor.is_finite() && tail.spread.is_finite())
+    let tail = Tail { share, factor, added_ns, spread };
+    Some(tail).filter(|tail| tail.factor.is_finite() && tail.spread.is_finite())
 }
 
 /// By how many ns latencies were longer: the middle of it, where three of four were longer at all.
@@ -366,7 +366,7 @@ mod tests {
         let jobs: Vec<Job> = errors.iter().map(|_| Job::named("one")).collect();
         let check = |(job, errors): (_, &Vec<f64>)| Check {
             job,
-            told_ns: 1e3,
+            simulated_ns: 1e3,
             took_ns: Vec::new(),
             errors: errors.clone(),
             was_taken: Vec::new(),

@@ -150,7 +150,7 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                     [(4, 2), (8, 2), (16, 2), (48, 2), (8, 4), (24, 4)]
                         .map(|(mib, times)| comes_round(64 * KIB, mib * 1024, times * mib * MIB)),
                 )
-                // Larger buffers than a CPU has room for, beside what is nearer and what is far.
+                // Buffers larger than a CPU's caches, besides smaller ones and data that are far.
                 .chain([1024, 2048, 3072].map(|kib| comes_round(kib * KIB, 9 * 1024, 252 * MIB)))
                 .chain([1024, 2048, 4096].map(|kib| far(kib * KIB)))
                 .collect(),
@@ -224,7 +224,7 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
     let waits =
         model.parameters[Scalar::WriteThrough] > 0.0 || model.parameters.choices.syncs == Syncs::Always;
     if waits {
-        // The price of a write is that of the server or of a sync first of all, which the syncs tell.
+        // A write costs mainly what the server or a sync takes, which the stage of the syncs finds.
         let last = stages.len() - 1;
         stages.swap(last - 1, last);
     }

@@ -139,7 +139,7 @@ impl Estimate {
 
     /// The median of what the draws gave, and the interval of their spread and the model's own together.
     ///
-    /// Errors of prices multiply, so that the spread is one of logarithms.
+    /// Errors of costs multiply, so that the spread is one of logarithms.
     fn of(drawn: &[f64], own: f64) -> Self {
         let value = quantile::median(drawn).unwrap_or(0.0);
         let reach = (DEVIATIONS * (log_variance(drawn, value) + own.powi(2)).sqrt()).exp();
@@ -374,8 +374,8 @@ impl Forecast {
     }
 }
 
-/// The spread of a model's errors on jobs of a class. Of one that nobody looked at no more is known than of the worst of
-/// the others.
+/// The spread of a model's errors on jobs of a class. A class that was never checked gets the widest spread of the
+/// others.
 pub(super) fn own_error(class: &str, model: &Model) -> f64 {
     let worst = model.residuals.values().map(|residual| residual.spread).fold(0.0, f64::max);
     model.residuals.get(class).map_or(worst, |residual| residual.spread)

@@ -55,9 +55,9 @@ impl Replay {
         Ok(Self { plan: Arc::clone(plan), how, in_order: check.in_order })
     }
 
-    /// How long it takes in ns if each call takes what `price` says of it, and threads go on at their times and after
-    /// one another.
-    pub fn length_ns(&self, mut price: impl FnMut(&Call) -> f64) -> f64 {
+    /// How long the replay takes in ns if each call takes `call_ns` of it, and threads start their calls at the recorded
+    /// times and after the calls that they wait for.
+    pub fn length_ns(&self, mut call_ns: impl FnMut(&Call) -> f64) -> f64 {
         let plan = &*self.plan;
         let since =
             |step: &Step, from: i64| u64::try_from(step.operation.start_ns.saturating_sub(from)).unwrap_or(0);
@@ -75,7 +75,7 @@ impl Replay {
                 }
                 Pace::Recorded => since(step, plan.first_ns).saturating_sub(begin as u64),
             };
-            ends[thread] = begin + pause as f64 + price(&step.call(plan.sizes.len()));
+            ends[thread] = begin + pause as f64 + call_ns(&step.call(plan.sizes.len()));
         }
         ends.into_iter().fold(0.0, f64::max)
     }

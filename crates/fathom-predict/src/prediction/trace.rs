@@ -16,7 +16,7 @@ use fathom_program::job::Direction;
 use fathom_run::load::Outcome;
 use fathom_run::replay::Cache;
 
-/// What a replay does between two calls takes as long as so many rounds of the loop of a job, whose price a model has:
+/// What a replay does between two calls takes as long as this many rounds of the loop of a job, whose cost a model has:
 /// the replay reads the clock through the C library's page and looks at what its steps wait for. Measured in 41 turns of a
 /// job and a replay that make the same cached reads: 3.3 [2.7, 3.7]. Decides only where a cached trace is replayed fast.
 const ROUNDS: f64 = 3.3;

@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn what_the_calibration_ran_is_run_again_and_held_against_its_rate_of_then() {
         let mut model = Model::assumed();
-        assert!(jobs(&model).is_empty(), "nobody measured it");
+        assert!(jobs(&model).is_empty(), "it was not measured");
         let all = calibration::one_check_of_each(&model);
         let classes: std::collections::BTreeSet<String> =
             all.iter().map(|job| prediction::class(job, &model.parameters)).collect();

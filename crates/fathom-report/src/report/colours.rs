@@ -5,7 +5,7 @@
 pub enum Colours {
     /// It goes to a terminal that shows them.
     On,
-    /// It goes elsewhere, or nobody wants them.
+    /// It goes elsewhere, or the user has switched colours off.
     Off,
 }
 

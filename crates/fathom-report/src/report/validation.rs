@@ -135,7 +135,7 @@ fn jobs(validation: &Validation, colours: Colours) -> String {
     header.insert(4, String::new());
     let mut lines = by_job(validation);
     for (cells, job) in lines.iter_mut().zip(&validation.jobs) {
-        let drawn = sketch::beside_zero(job.error, job.noise_floor, SCALE, HALF);
+        let drawn = sketch::around_zero(job.error, job.noise_floor, SCALE, HALF);
         let error = std::mem::take(&mut cells[4]);
         cells[4] = if job.is_covered { error } else { colours.open(&error) };
         cells.insert(4, drawn);

@@ -1,4 +1,4 @@
-//! What the threads of jobs know of each other while they run: who waits for whom, and whose end ends others.
+//! What the threads of jobs know of each other while they run: which wait for others, and which end others when they end.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};

@@ -249,7 +249,7 @@ fn finish(command: &mut Command, file: &Path, testbed: &Testbed) -> Result<Vec<u
     Ok(text_of(said))
 }
 
-/// Reads a stream to its end on a thread of its own, so that nobody waits for a full pipe.
+/// Reads a stream to its end on a thread of its own, so that the program never waits for a full pipe.
 fn all_of(stream: Option<impl Read + Send + 'static>) -> thread::JoinHandle<io::Result<Vec<u8>>> {
     thread::spawn(move || {
         let mut text = Vec::new();

@@ -124,8 +124,8 @@ impl Testbed {
         Some(Wrote { requests: stat.requests[1] + stat.merged[1], bytes: stat.bytes[1] })
     }
 
-    /// Bytes that the kernel has taken out of memory since the testbed was made, whose ever they were; none where it does not
-    /// count.
+    /// Bytes that the kernel has reclaimed from any process since the testbed was made; none where the kernel does not
+    /// count them.
     pub fn reclaimed_bytes(&self) -> Option<u64> {
         Some(facts::reclaimed_bytes()?.saturating_sub(self.reclaimed_before?))
     }
@@ -265,9 +265,9 @@ impl Testbed {
         Ok(())
     }
 
-    /// Has the CPU's caches give up what a job finds in the page cache, where all of it is there: how much of it they hold
-    /// depends on what came before, and on what others' work has pushed out of them meanwhile. Nothing is done where there is
-    /// no file yet, it can't be mapped, or nobody can tell what is cached.
+    /// Removes a job's data from the CPU's caches, if the page cache holds all of them. Otherwise the share that the CPU's
+    /// caches hold would depend on what ran before, and on what other programs have pushed out of them. Nothing is done if
+    /// there is no file yet, the file can't be mapped, or the kernel does not tell what is cached.
     ///
     /// # Errors
     /// A job that makes no sense, a file that can't be opened.
@@ -458,7 +458,7 @@ impl Testbed {
         self.ticks_per_second
     }
 
-    /// What whoever waits for the runs looks at.
+    /// What code that waits for the runs can watch.
     pub fn watch(&self) -> &Watch {
         &self.watch
     }
@@ -482,13 +482,13 @@ impl Testbed {
     }
 }
 
-/// Pages of a hole that are in the page cache, and leave it when this goes.
+/// Pages of a hole that are in the page cache. Dropping this removes them from it.
 #[derive(Debug)]
 pub struct Folios(pub(super) OwnedFd);
 
 impl Drop for Folios {
     fn drop(&mut self) {
-        // Whoever keeps them does no harm but to the next run.
+        // If they stay, only the next run suffers.
         let _ = cache::advise(&self.0, 0, 0, Advice::DontNeed);
     }
 }

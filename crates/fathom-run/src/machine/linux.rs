@@ -120,7 +120,7 @@ impl Linux {
         provided.inspect_err(|_| self.forget(wanted))
     }
 
-    /// After a fault nobody knows what is in the files: the next run makes them anew.
+    /// After a fault the content of the files is unknown: the next run makes them anew.
     fn forget(&mut self, damaged: &[ScratchFile]) {
         damaged.iter().for_each(|file| self.files.forget(&file.name));
     }

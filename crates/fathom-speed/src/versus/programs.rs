@@ -168,7 +168,7 @@ fn pass(operation: Operation, file_bytes: u64, block_bytes: u64, state: State) -
         size: Some(file_bytes),
         invalidate: state == State::Cold,
         pre_read: state == State::Cached,
-        // dd gives no hint, so nobody does.
+        // dd gives no hint, so no program does.
         fadvise_hint: false,
         ..Job::named("versus")
     }

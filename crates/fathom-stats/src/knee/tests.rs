@@ -53,7 +53,7 @@ fn ramp(knee: f64, width: f64, rise: f64) -> impl Fn(f64) -> f64 {
     move |size| 400.0 + 0.1 * size * (1.0 + rise * share(size))
 }
 
-/// A price that falls as copies get longer, by no law that is fitted: prefetching warms up.
+/// The time of a copy, whose cost per byte falls with its length, by no law that is fitted: prefetching warms up.
 fn warming(size: f64) -> f64 {
     300.0 + 3.0 * size.sqrt() + 0.05 * size
 }

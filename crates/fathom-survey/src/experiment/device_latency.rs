@@ -35,7 +35,7 @@ const MOST_RUNS: u32 = 24;
 const STRIDE: u64 = 13;
 /// A cold read that takes less than so many cached ones has not been to a device.
 const FEWEST_TIMES: f64 = 2.0;
-/// The device's counters are in whole milliseconds: so many make the error small beside the sum.
+/// The device's counters are in whole milliseconds: with this sum the rounding error is small.
 const ENOUGH_MS: u64 = 40;
 /// It is read no longer than this, however quick it is.
 const LONGEST: Duration = Duration::from_millis(400);

@@ -147,7 +147,7 @@ impl Experiment for MetadataCost {
 }
 
 /// What the calls in one directory took, in ns without the clock's own cost: of each kind all, and the median of each
-/// round; and readings of the clock alone, one beside each creation.
+/// round; and readings of the clock alone, one for each creation.
 #[derive(Default)]
 struct Seen {
     all: [Vec<f64>; KINDS.len()],

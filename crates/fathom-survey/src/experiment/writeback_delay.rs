@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::prelude::*;
 use super::silence::{Answer, evidence, inconclusive, told};
 use super::{dirty_data, in_memory, truth_in_memory};
-use crate::inference::quiet::{self, FEWEST_BESIDE, Probe, Step};
+use crate::inference::quiet::{self, FEWEST_PER_SIDE, Probe, Step};
 
 pub(super) struct WritebackDelay;
 
@@ -192,10 +192,10 @@ fn watch(session: &mut Session<'_>) -> Answer<Watched> {
         };
         let clear = probes.iter().zip(judged).filter_map(|(probe, done)| Some((probe.age_ns, done?)));
         let (ages, done): (Vec<f64>, Vec<bool>) = clear.unzip();
-        if done.len() > FEWEST_BESIDE && done[..FEWEST_BESIDE].iter().all(|&done| done) {
+        if done.len() > FEWEST_PER_SIDE && done[..FEWEST_PER_SIDE].iter().all(|&done| done) {
             return inconclusive(format!("data were written before {}", Nanos(ages[0])));
         }
-        if done.iter().rev().take_while(|&&done| done).count() < FEWEST_BESIDE {
+        if done.iter().rev().take_while(|&&done| done).count() < FEWEST_PER_SIDE {
             continue;
         }
         let Some(step) = quiet::step(&ages, &done) else { continue };

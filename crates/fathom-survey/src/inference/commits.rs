@@ -4,8 +4,8 @@
 //! interval and a phase; the next trial is the one that is expected to tell most in the least time.
 //!
 //! A journal's timer may go off as soon as the interval is over, or, as jbd2's does (`round_jiffies_up`),
-//! at the next whole second of a clock whose phase nobody knows: a change that is made just after such
-//! a second waits for nearly a second more. Both are tried on.
+//! at the next whole second of a clock whose phase is unknown: a change that is made just after such
+//! a second waits for nearly a second more. Both rules are tried.
 
 /// One change, and a later look. Times in seconds of one clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,9 +62,9 @@ const PARTS: u32 = 16;
 const MANY: usize = 500;
 /// Rules of less weight are forgotten.
 const LEAST: f64 = 1e-9;
-/// What a trial costs beside its waits, in seconds: enough that not many short ones take the place of a long one.
+/// The cost of a trial in addition to its waits, in seconds: enough that many short trials do not replace a long one.
 const EFFORT: f64 = 0.3;
-/// The weight within the bounds that are told.
+/// The weight within the reported bounds.
 pub const LEVEL: f64 = 0.998;
 /// Where the bounds are no further apart, the interval is known.
 const WIDEST: f64 = 0.5;

@@ -41,7 +41,7 @@ pub fn round_medians(matrix: &[f64], positions: usize) -> Vec<f64> {
     matrix.chunks_exact(positions.max(1)).filter_map(quantile::median).collect()
 }
 
-/// Whether `slow` operations took clearly longer than the `fast` ones done beside them, pair by pair:
+/// Whether `slow` operations took clearly longer than the `fast` ones made right before or after them, pair by pair:
 /// the typical ratio is at least `factor` in both halves of the run.
 ///
 /// Pairs share whatever else the machine did at that moment, so noise that wanders cancels.

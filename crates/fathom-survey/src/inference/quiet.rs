@@ -64,9 +64,9 @@ pub struct Step {
     pub chance: f64,
 }
 
-/// Probes on each side of a step, at the least.
-pub const FEWEST_BESIDE: usize = 3;
-/// One probe in so many may be on the wrong side.
+/// The fewest probes on each side of a step.
+pub const FEWEST_PER_SIDE: usize = 3;
+/// One probe out of this many may be on the wrong side.
 const PER_MISFIT: usize = 12;
 
 /// The step in probes that are in the order of their ages; none where they are of one kind, or mixed.
@@ -76,9 +76,9 @@ pub fn step(ages: &[f64], done: &[bool]) -> Option<Step> {
         before + done[place..].iter().filter(|&&done| !done).count()
     };
     let place = (0..=done.len()).min_by_key(|&place| misfits_at(place))?;
-    let beside = place.min(done.len() - place);
+    let per_side = place.min(done.len() - place);
     let misfits = misfits_at(place);
-    if beside < FEWEST_BESIDE || misfits > done.len() / PER_MISFIT {
+    if per_side < FEWEST_PER_SIDE || misfits > done.len() / PER_MISFIT {
         return None;
     }
     Some(Step { low: ages[place - 1], high: ages[place], chance: chance(done.len(), misfits) })

@@ -69,7 +69,7 @@ pub fn find(samples: &Samples) -> Probed {
     }
 }
 
-/// Where the cached part ends, beside a supposed edge.
+/// Where the cached part ends, relative to a supposed edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
     /// At the edge.
@@ -138,9 +138,9 @@ const MARKED_TIMES: f64 = 2.0;
 /// How many of the slow probes from `edge` on are hits all the same; none where that can't be told.
 ///
 /// A read that touches the mark which read-ahead has left hits, and pays for handing the next window
-/// to the device, as a miss does; but it does not wait for the device. So it is slow beside a hit
-/// and quick beside the misses behind it. Where the device answers faster than it is asked, the two
-/// look alike.
+/// to the device, as a miss does; but it does not wait for the device. So it is slower than a hit
+/// and faster than the misses behind it. Where the device answers faster than it is asked, it looks
+/// like a miss.
 fn marked_hits(columns: &[Vec<f64>], edge: usize) -> Option<usize> {
     let logs =
         |columns: &[Vec<f64>]| -> Vec<f64> { columns.iter().flatten().map(|l| l.max(1.0).ln()).collect() };

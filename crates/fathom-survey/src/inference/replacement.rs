@@ -50,7 +50,7 @@ pub struct Remains {
     pub long: f64,
     /// The same of pages read eight times.
     pub often: f64,
-    /// Of pages read once, dropped and soon read once more, beside others that are read twice: the share
+    /// Of pages read once, dropped and soon read once more, while others are read twice: the share
     /// after the capacity and half of it again was read.
     pub refault: f64,
     /// The same where no page is read twice.

@@ -373,7 +373,7 @@ fn what_would_never_end_is_cancelled() {
         let results = finish(&mut queue);
         assert_eq!(results.len(), 997, "{name}");
         assert!(results.iter().all(|done| done.1 == Err(Errno::CANCELED)), "{name}");
-        // Dropping cancels too: nobody is left who would take what comes.
+        // Dropping cancels too: no reader is left that would take the data.
         let Some((queue, write)) = waiting(&setup) else { continue };
         let read = queue.file(0).try_clone_to_owned().unwrap();
         drop(queue);

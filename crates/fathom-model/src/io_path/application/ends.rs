@@ -54,7 +54,7 @@ impl<T: Thread, K> Progress<T, K> {
         self.ready(thread)
     }
 
-    /// A thread has ended. Returns what those do that begin now: whoever is to end with it need not wait any more.
+    /// A thread has ended. Returns what the threads do that begin now: those that end with it need not wait any more.
     pub(super) fn ended(&mut self, thread: usize, now: u64) -> Vec<Ready> {
         self.callers[thread].stage = Stage::Ended;
         let with_it = self.ends.ended.get(thread).cloned().unwrap_or_default();

@@ -28,7 +28,7 @@ struct Jump {
     is_between_lines: bool,
     /// Pages that it touches, of which it jumps to each: the CPU fetches ahead only to the end of a page.
     touched: u64,
-    /// Pages that as many bytes need, for which a jump's price is known.
+    /// Pages that as many bytes need if they lie together, for which the cost of a jump is known.
     needed: u64,
 }
 

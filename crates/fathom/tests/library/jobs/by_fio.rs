@@ -113,7 +113,7 @@ fn fio_can_run_the_jobs_that_models_are_held_to() {
     }
     let model = Model::assumed();
     let needs = |by_fio| fathom::validation::needs(&[Condition::Usual], &model, 6, by_fio).unwrap();
-    let (alone, beside) = (needs(0), needs(3));
-    assert_eq!(alone.space, beside.space);
-    assert!(beside.writes > alone.writes && beside.writes < alone.writes / 4 * 5);
+    let (alone, with_fio) = (needs(0), needs(3));
+    assert_eq!(alone.space, with_fio.space);
+    assert!(with_fio.writes > alone.writes && with_fio.writes < alone.writes / 4 * 5);
 }
