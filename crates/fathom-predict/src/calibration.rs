@@ -432,11 +432,11 @@ fn simulated(job: &Job, model: &Model) -> Option<Outcome> {
 
 fn account(name: &str, model: &Model, trials: &[Trial]) -> Account {
     let still = without_noise(model);
-    let told = |trial: &Trial| {
+    let of_trial = |trial: &Trial| {
         let simulated = time(&trial.job, &still);
         Some(((trial.job.name.clone(), trial.ns_per_transfer()?, simulated), trial.each(ns_per_transfer)))
     };
-    let (jobs, runs) = trials.par_iter().filter_map(told).unzip();
+    let (jobs, runs) = trials.par_iter().filter_map(of_trial).unzip();
     let refused =
         trials.iter().filter_map(|trial| Some(format!("{}: {}", trial.job.name, trial.refusal.as_ref()?)));
     Account {
@@ -508,7 +508,7 @@ mod tests {
             Trial { job, runs: vec![run], disturbed: 0, refusal: None }
         };
         // What one of many takes, of what one alone does.
-        let told = |reads: f64, writes: f64| {
+        let found = |reads: f64, writes: f64| {
             let jobs = stages(&Model::assumed()).into_iter().flat_map(|stage| stage.jobs);
             let took = |job: &Job| match (job.depth.most > 1, job.does(Direction::Read)) {
                 (true, true) => 50_000.0 * reads,
@@ -530,8 +530,8 @@ mod tests {
                     .collect::<Vec<_>>(),
             )
         };
-        assert_eq!([told(1.0, 1.1), told(0.9, 0.9)], [Queued::InTurn; 2]);
-        assert_eq!([told(0.2, 1.0), told(1.0, 0.3), told(0.1, 0.1)], [Queued::Together; 3]);
+        assert_eq!([found(1.0, 1.1), found(0.9, 0.9)], [Queued::InTurn; 2]);
+        assert_eq!([found(0.2, 1.0), found(1.0, 0.3), found(0.1, 0.1)], [Queued::Together; 3]);
         assert_eq!(queued(&[]), Queued::Together);
     }
 

@@ -13,8 +13,8 @@
 //! slow.set("readahead=16K")?;
 //! slow.set("seek_call=1us")?;
 //! let job = Job { size: Some(1 << 20), ..Job::named("cold") };
-//! let told = explain(&[job], ["quick".into(), "slow".into()], [&Model::assumed(), &slow], Vec::new(), 1)?;
-//! let parts = &told.jobs[0].parts;
+//! let explained = explain(&[job], ["quick".into(), "slow".into()], [&Model::assumed(), &slow], Vec::new(), 1)?;
+//! let parts = &explained.jobs[0].parts;
 //! assert_eq!(parts[0].parameter, "readahead");
 //! assert!(parts[0].share.unwrap() > 0.9);
 //! # Ok::<(), String>(())
@@ -176,7 +176,7 @@ pub fn explain(
 /// differs between the surveys, which no parameter stands for.
 pub fn of_surveys(base: &Model, findings: [&[Finding]; 2]) -> ([Model; 2], Vec<String>) {
     let [(first, others), (second, seconds)] = findings.map(|findings| as_surveyed(base, findings));
-    let told = |one: &&Finding| {
+    let difference = |one: &&Finding| {
         let other = seconds.iter().find(|other| other.parameter == one.parameter)?;
         let [a, b] = [one.value.as_ref()?, other.value.as_ref()?];
         let is_near = a.as_number().zip(b.as_number()).is_some_and(|(a, b)| a.max(b) < NEAR * a.min(b));
@@ -184,7 +184,7 @@ pub fn of_surveys(base: &Model, findings: [&[Finding]; 2]) -> ([Model; 2], Vec<S
         (a != b && !is_near)
             .then(|| format!("{}: {a_words} on the first, {b_words} on the second", one.parameter))
     };
-    let unmodelled = others.iter().filter_map(told).collect();
+    let unmodelled = others.iter().filter_map(difference).collect();
     ([first, second], unmodelled)
 }
 
@@ -264,31 +264,31 @@ mod tests {
     #[test]
     fn the_parameter_that_slows_a_job_has_the_whole_share() {
         let random = Job { pattern: fathom_program::job::Pattern::Random, ..cold("random") };
-        let told = of(&["device_latency=800us", "open_call=1ms", "block=1K"], random);
-        assert_eq!(told.parts[0].parameter, "device_latency");
-        assert!((told.parts[0].share.unwrap() - 1.0).abs() < 0.02, "{told:?}");
-        assert!(told.parts[1..].iter().all(|part| part.share.unwrap().abs() < 0.02), "{told:?}");
-        assert_eq!(told.parts[0].values, ["80 us", "800 us"]);
+        let explained = of(&["device_latency=800us", "open_call=1ms", "block=1K"], random);
+        assert_eq!(explained.parts[0].parameter, "device_latency");
+        assert!((explained.parts[0].share.unwrap() - 1.0).abs() < 0.02, "{explained:?}");
+        assert!(explained.parts[1..].iter().all(|part| part.share.unwrap().abs() < 0.02), "{explained:?}");
+        assert_eq!(explained.parts[0].values, ["80 us", "800 us"]);
     }
 
     #[test]
     fn a_limit_and_the_device_that_obeys_it_share_what_they_do_together() {
-        let told = of(&["device=token_bucket", "limit_read_rate=20M"], cold("held"));
-        let names: BTreeSet<&str> = told.parts.iter().map(|part| part.parameter.as_str()).collect();
+        let explained = of(&["device=token_bucket", "limit_read_rate=20M"], cold("held"));
+        let names: BTreeSet<&str> = explained.parts.iter().map(|part| part.parameter.as_str()).collect();
         assert_eq!(names, ["device", "limit_read_rate"].into());
-        let shares: Vec<f64> = told.parts.iter().map(|part| part.share.unwrap()).collect();
-        assert!(shares.iter().all(|share| (0.4..0.6).contains(share)), "{told:?}");
+        let shares: Vec<f64> = explained.parts.iter().map(|part| part.share.unwrap()).collect();
+        assert!(shares.iter().all(|share| (0.4..0.6).contains(share)), "{explained:?}");
     }
 
     #[test]
     fn prices_that_make_up_for_each_other_add_up_to_the_difference() {
         let random = Job { pattern: fathom_program::job::Pattern::Random, ..cold("random") };
-        let told = of(&["device_latency=20us", "submission=150us"], random);
-        let [longer, shorter] = [&told.parts[0], &told.parts[1]];
+        let explained = of(&["device_latency=20us", "submission=150us"], random);
+        let [longer, shorter] = [&explained.parts[0], &explained.parts[1]];
         assert_eq!([&longer.parameter, &shorter.parameter], ["submission", "device_latency"]);
         let [one, other] = [longer, shorter].map(|part| part.share.unwrap());
-        assert!(one > 1.5 && other < -0.5 && (one + other - 1.0).abs() < 0.05, "{told:?}");
-        assert!(told.correction.unwrap().abs() < 0.01 && !told.is_open(), "{told:?}");
+        assert!(one > 1.5 && other < -0.5 && (one + other - 1.0).abs() < 0.05, "{explained:?}");
+        assert!(explained.correction.unwrap().abs() < 0.01 && !explained.is_open(), "{explained:?}");
     }
 
     #[test]
@@ -300,17 +300,17 @@ mod tests {
         };
         let (first, mut second) = (Model::assumed(), Model::assumed());
         second.set("device_latency=8ms").unwrap();
-        let told = |models: [&Model; 2]| {
+        let explained = |models: [&Model; 2]| {
             explain(&[cold("one")], ["a", "b"].map(str::to_owned), models, Vec::new(), 1)
                 .unwrap()
                 .jobs
                 .remove(0)
         };
-        let same = told([&with(&first, residual(1.0, 0.05)), &with(&first, residual(0.5, 0.05))]);
+        let same = explained([&with(&first, residual(1.0, 0.05)), &with(&first, residual(0.5, 0.05))]);
         assert!(same.parts.is_empty() && (same.correction.unwrap() - 1.0).abs() < 1e-9, "{same:?}");
         for (spread, is_open) in [(0.05, false), (3.0, true)] {
             let [a, b] = [&first, &second].map(|model| with(model, residual(1.0, spread)));
-            let both = told([&a, &b]);
+            let both = explained([&a, &b]);
             assert_eq!(
                 (both.is_open(), both.parts[0].parameter.as_str()),
                 (is_open, "device_latency"),
@@ -321,11 +321,11 @@ mod tests {
 
     #[test]
     fn where_nothing_differs_nothing_is_accounted_for() {
-        let told = of(&[], cold("same"));
-        assert!(told.parts.is_empty() && told.bytes_per_second[0] == told.bytes_per_second[1]);
-        assert_eq!(told.correction, None);
+        let explained = of(&[], cold("same"));
+        assert!(explained.parts.is_empty() && explained.bytes_per_second[0] == explained.bytes_per_second[1]);
+        assert_eq!(explained.correction, None);
         // A parameter that this job has no use for.
-        let told = of(&["open_call=5us"], cold("same"));
-        assert_eq!(told.parts[0].share, None);
+        let explained = of(&["open_call=5us"], cold("same"));
+        assert_eq!(explained.parts[0].share, None);
     }
 }

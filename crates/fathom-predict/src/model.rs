@@ -290,10 +290,10 @@ impl From<Model> for Written {
     fn from(model: Model) -> Self {
         let (mut scalars, mut curves) = (BTreeMap::new(), BTreeMap::new());
         let differs = model.parameters[Scalar::QueuedWake] != model.parameters[Scalar::Wake];
-        let is_told = |(number, one): &(Number, Parameter)| {
+        let is_written = |(number, one): &(Number, Parameter)| {
             *one != number.assumed() || (differs && *number == Number::Scalar(Scalar::QueuedWake))
         };
-        for (number, parameter) in model.parameters.iter().filter(is_told) {
+        for (number, parameter) in model.parameters.iter().filter(is_written) {
             let (Parameter { value, interval, origin }, unit) =
                 (parameter, number.row().unit.word().to_owned());
             let entry = |bytes| Entry { bytes, value, unit, interval, origin };

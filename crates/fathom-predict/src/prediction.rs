@@ -11,8 +11,8 @@
 //! use fathom_predict::prediction::{Settings, predict};
 //!
 //! let job = Job { size: Some(1 << 20), ..Job::named("cold") };
-//! let told = predict(&[job], &Model::assumed(), Settings::default())?;
-//! let rate = told.forecasts[0].sides[0].bytes_per_second;
+//! let predicted = predict(&[job], &Model::assumed(), Settings::default())?;
+//! let rate = predicted.forecasts[0].sides[0].bytes_per_second;
 //! assert!(rate.low <= rate.value && rate.value <= rate.high);
 //! # Ok::<(), String>(())
 //! ```
@@ -156,10 +156,10 @@ pub fn predict_runs(
     let all = [(model.parameters.clone(), settings.seed)].into_iter().chain(drawn);
     let run = |(parameters, seed): (Parameters, u64)| {
         let outcomes = of_jobs(&simulate(jobs, &parameters, seed)?);
-        let told = jobs.iter().zip(outcomes).map(|(job, one)| {
+        let forecasts = jobs.iter().zip(outcomes).map(|(job, one)| {
             Forecast::of(job, &Runs { drawn: one.into_iter().collect(), ..Runs::default() }, model)
         });
-        Ok(told.collect())
+        Ok(forecasts.collect())
     };
     let wanted: Vec<_> = all.skip(wanted.start as usize).take(wanted.len()).collect();
     wanted.into_par_iter().map(run).collect()

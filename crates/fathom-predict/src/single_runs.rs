@@ -121,7 +121,7 @@ impl SingleRuns {
         }
         let run = match by {
             Runner::Fio => {
-                run_as_written(&self.words, job, testbed).map(|told| Some(Run::by_fio(job, &told)))
+                run_as_written(&self.words, job, testbed).map(|report| Some(Run::by_fio(job, &report)))
             }
             Runner::Fathom => load::run(job, testbed)
                 .map(|threads| Outcome::together(&threads).map(|one| Run::of(job, &one))),
@@ -148,9 +148,9 @@ impl Run {
         Self { rate: outcome.bytes_per_second_of(job), latencies_ns }
     }
 
-    fn by_fio(job: &Job, told: &FioReport) -> Self {
-        let rate = job.directions().map(|side| told.bytes_per_second(side)).sum();
-        Self { rate, latencies_ns: SHARES.map(|share| told.latency_ns(share)) }
+    fn by_fio(job: &Job, report: &FioReport) -> Self {
+        let rate = job.directions().map(|side| report.bytes_per_second(side)).sum();
+        Self { rate, latencies_ns: SHARES.map(|share| report.latency_ns(share)) }
     }
 }
 

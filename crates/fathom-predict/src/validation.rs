@@ -358,9 +358,9 @@ fn predict_job(job: &Job, model: &Model, seed: u64) -> Result<Predicted, String>
     let figures = Figures {
         rate: rate.ok_or("nothing was predicted")?,
         tails_ns: TAILS.map(|share| {
-            let told = sum.latency_ns(share);
+            let simulated_ns = sum.latency_ns(share);
             let seen = model.residuals.get(&prediction::class(job, &model.parameters));
-            seen.map_or(told, |seen| seen.latency(share, sum.calls(), told).value)
+            seen.map_or(simulated_ns, |seen| seen.latency(share, sum.calls(), simulated_ns).value)
         }),
         paper: baselines::paper(job, model)?,
         plain: baselines::plain(job, model)?,
@@ -509,12 +509,12 @@ mod tests {
             classes.iter().map(|class| (class.bar, class.verdict.clone(), class.drift)).collect::<Vec<_>>()
         };
         let none = verdicts(&[]);
-        let told = |verdict: &str| verdict.to_owned();
+        let word = |verdict: &str| verdict.to_owned();
         assert_eq!(
             none[..3],
-            [(0.05, told("kept"), None), (0.15, told("noise"), None), (0.10, told("missed"), None)]
+            [(0.05, word("kept"), None), (0.15, word("noise"), None), (0.10, word("missed"), None)]
         );
-        let again = |class: &str, now| Again { name: String::new(), class: told(class), then: 4.0, now };
+        let again = |class: &str, now| Again { name: String::new(), class: word(class), then: 4.0, now };
         let class = "throttled_sequential_write, dirty_bytes";
         let drifted = verdicts(&[again(class, 3.0), again("random_write", 4.4)]);
         let near = |drift: Option<f64>, wanted: f64| (drift.unwrap() - wanted).abs() < 1e-9;
@@ -523,7 +523,7 @@ mod tests {
             near(drifted[2].2, 0.25) && near(drifted[1].2, 0.1) && near(drifted[3].2, 0.175),
             "{drifted:?}"
         );
-        assert_eq!((drifted[0].2, &drifted[1].1), (None, &told("noise")));
+        assert_eq!((drifted[0].2, &drifted[1].1), (None, &word("noise")));
         assert_eq!(verdicts(&[again(class, 3.8)])[2].1, "missed");
     }
 }

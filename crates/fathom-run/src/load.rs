@@ -529,10 +529,10 @@ mod tests {
             ..small("slow")
         };
         let moved = Arc::new(AtomicU64::new(0));
-        let told = Arc::clone(&moved);
+        let reported = Arc::clone(&moved);
         let alone = Ranks::new(|_, _, _| Ok(None));
         testbed.meet_with(Some(alone.clone().wearing_out(move |bytes| {
-            told.store(bytes, Ordering::Relaxed);
+            reported.store(bytes, Ordering::Relaxed);
             Ok(bytes + (40 << 10))
         })));
         let whole = total(&run(&slow, &mut testbed).unwrap(), Direction::Write).0;

@@ -161,9 +161,9 @@ fn learn(slopes: &mut [Vec<f64>], step: &[f64], left: &[f64], there: &[f64]) {
     if length == 0.0 {
         return;
     }
-    let told = led_to(slopes, step, left);
-    for ((row, told), there) in slopes.iter_mut().zip(told).zip(there) {
-        let off = (there - told) / length;
+    let predicted = led_to(slopes, step, left);
+    for ((row, predicted), there) in slopes.iter_mut().zip(predicted).zip(there) {
+        let off = (there - predicted) / length;
         row.iter_mut().zip(step).for_each(|(slope, one)| *slope += off * one);
     }
 }
@@ -261,10 +261,7 @@ mod tests {
             let measured: Vec<f64> =
                 jobs.iter().map(|job| time(&truth, job) * (0.03 * noise()).exp()).collect();
             let residuals = |costs: &[f64]| {
-                jobs.iter()
-                    .zip(&measured)
-                    .map(|(job, measured)| (time(costs, job) / measured).ln())
-                    .collect()
+                jobs.iter().zip(&measured).map(|(job, measured)| (time(costs, job) / measured).ln()).collect()
             };
             let found = fit(STEPS, &[100.0, 100.0, 1.0], residuals).unwrap();
             for ((value, deviation), truth) in found.values.iter().zip(&found.deviations).zip(&truth) {

@@ -460,16 +460,16 @@ mod tests {
 
     #[test]
     fn pieces_are_what_is_smaller_than_a_huge_page() {
-        let told =
+        let text =
             "Node 0, zone      DMA      1      0      2 \nNode 0, zone   Normal  3 0 0 0 0 0 0 0 1 7 2552 \n";
-        assert_eq!(in_pieces(told, 4096), (1 + 2 * 4 + 3 + 256) * 4096);
+        assert_eq!(in_pieces(text, 4096), (1 + 2 * 4 + 3 + 256) * 4096);
         assert_eq!(in_pieces("", 4096), 0);
     }
 
     #[test]
     fn what_was_taken_is_counted_in_bytes_where_the_kernel_counts_it() {
-        let told = "pgsteal_kswapd 5\npgsteal_anon 2\npgsteal_file 30\npgsteal_filed 7\n";
-        assert_eq!(reclaimed(told, 4096), Some(32 * 4096));
+        let text = "pgsteal_kswapd 5\npgsteal_anon 2\npgsteal_file 30\npgsteal_filed 7\n";
+        assert_eq!(reclaimed(text, 4096), Some(32 * 4096));
         assert_eq!(reclaimed("pgsteal_file 30\n", 4096), None);
     }
 

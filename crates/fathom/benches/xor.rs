@@ -254,7 +254,7 @@ fn fio(path: &Path, options: &[&str]) -> Result<f64, String> {
         .map_err(|error| format!("fio can't be run: {error}"))?;
     let report: serde_json::Value =
         serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
-    report["jobs"][0]["read"]["bw_bytes"].as_f64().ok_or_else(|| "fio told no bandwidth".to_owned())
+    report["jobs"][0]["read"]["bw_bytes"].as_f64().ok_or_else(|| "fio reported no bandwidth".to_owned())
 }
 
 /// The options with which fio is fastest here, by the median of three.

@@ -296,14 +296,14 @@ impl Forecast {
             None => Known::Spread(own_error(&class, model)),
         };
         let directions: Vec<Direction> = job.directions().collect();
-        let told = Self { caveats, ..Self::new(&job.name, class, &known, &directions, runs) };
+        let forecast = Self { caveats, ..Self::new(&job.name, class, &known, &directions, runs) };
         match runs.drawn.first() {
             // Its time ends it, however fast it is.
             Some(one) if job.time_based => {
                 let elapsed = one.elapsed_ns as f64;
-                Self { elapsed_ns: Estimate { value: elapsed, low: elapsed, high: elapsed }, ..told }
+                Self { elapsed_ns: Estimate { value: elapsed, low: elapsed, high: elapsed }, ..forecast }
             }
-            _ => told,
+            _ => forecast,
         }
     }
 
@@ -331,9 +331,9 @@ impl Forecast {
         // What transfers were longer by says nothing of syncs.
         let latencies = |of: &dyn Fn(&Outcome) -> &Histogram, are_transfers: bool| {
             let mut least = 0.0_f64;
-            let told = SHARES.map(|share| {
+            let estimates = SHARES.map(|share| {
                 let plain = |one: &Outcome| of(one).quantile(share) as f64 * one.ns_per_tick;
-                let told = match (known, drawn.first()) {
+                let estimate = match (known, drawn.first()) {
                     (Known::OfClass(seen), Some(one)) if are_transfers => {
                         let of = |one: &Outcome| seen.latency(share, of(one).count(), plain(one));
                         of(one).reaching(runs.others().map(of))
@@ -341,10 +341,10 @@ impl Forecast {
                     _ => over(&plain, -1),
                 };
                 // Factors of neighbours differ, and what fewer calls exceed is no shorter.
-                least = least.max(told.value);
-                Estimate { value: least, high: told.high.max(least), ..told }
+                least = least.max(estimate.value);
+                Estimate { value: least, high: estimate.high.max(least), ..estimate }
             });
-            let [median_ns, p90_ns, p99_ns, p999_ns] = told;
+            let [median_ns, p90_ns, p99_ns, p999_ns] = estimates;
             let mean_ns = over(&|one| of(one).mean() * one.ns_per_tick, -1);
             Latencies {
                 calls: drawn.first().map_or(0, |one| of(one).count()),
@@ -411,15 +411,15 @@ mod tests {
     fn intervals_reach_to_the_rate_with_free_memory_that_a_host_has_taken() {
         let mut model = silent();
         model.set("taken_byte=2").unwrap();
-        let told = |model: &Model, direct: bool, read_percent: u8| {
+        let forecast = |model: &Model, direct: bool, read_percent: u8| {
             let one = Job { direct, read_percent, ..job("new") };
             predict(&[one], model, QUICK).unwrap().forecasts.remove(0)
         };
         for read_percent in [0, 100] {
-            let there = told(&model, false, read_percent);
+            let there = forecast(&model, false, read_percent);
             let mut taken = model.clone();
             taken.set("free_memory=taken").unwrap();
-            let taken = told(&taken, false, read_percent);
+            let taken = forecast(&taken, false, read_percent);
             let [fast, slow] = [&there, &taken].map(|one| one.sides[0].bytes_per_second);
             let bytes = (1 << 20) as f64;
             // Read-ahead goes on meanwhile.
@@ -437,7 +437,7 @@ mod tests {
                 there.caveats
             );
             assert!(taken.caveats.iter().any(|caveat| caveat.contains("has not taken")));
-            let direct = told(&model, true, read_percent);
+            let direct = forecast(&model, true, read_percent);
             assert!(!direct.caveats.iter().any(|caveat| caveat.contains("two states")));
         }
     }

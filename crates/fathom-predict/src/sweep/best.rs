@@ -214,8 +214,8 @@ impl Plan {
         let tried = jobs.and_then(|file| {
             let model = self.model_of(cell)?;
             let most = runs(&file.jobs, &model, self.how());
-            let told = predict_runs(&file.jobs, &model, self.how(), from..to.min(most))?;
-            let figures = told.iter().map(|jobs| by.of(jobs)).collect::<Option<Vec<Estimate>>>();
+            let predicted = predict_runs(&file.jobs, &model, self.how(), from..to.min(most))?;
+            let figures = predicted.iter().map(|jobs| by.of(jobs)).collect::<Option<Vec<Estimate>>>();
             let figures = figures.ok_or_else(|| format!("its jobs have no {}", by.name()))?;
             let reach = figures.first().map_or(0.0, |one| (one.high / one.value).ln());
             Ok((most, figures.into_iter().map(|one| one.value).collect(), reach))

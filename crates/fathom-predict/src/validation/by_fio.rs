@@ -81,7 +81,7 @@ impl<'a> FioRuns<'a> {
             return Ok(());
         }
         match trial::from_its_state(job, self.schedule, testbed, |testbed| run_fio(job, testbed)) {
-            Ok(told) => self.rates[index].extend(bytes_per_second_of_calls(job, &told)),
+            Ok(report) => self.rates[index].extend(bytes_per_second_of_calls(job, &report)),
             Err(fault @ (Fault::Interrupted | Fault::OutOfTime)) => return Err(fault),
             Err(fault) => self.refusals[index] = Some(format!("[{}] by fio: {fault}", job.name)),
         }
@@ -104,12 +104,12 @@ impl<'a> FioRuns<'a> {
     }
 }
 
-fn bytes_per_second_of_calls(job: &Job, told: &FioReport) -> Option<f64> {
+fn bytes_per_second_of_calls(job: &Job, report: &FioReport) -> Option<f64> {
     let mut bytes = 0;
-    let mut ns = if job.fsync > 0 { told.syncs_ns()? } else { 0.0 };
+    let mut ns = if job.fsync > 0 { report.syncs_ns()? } else { 0.0 };
     for direction in job.directions() {
-        bytes += told.bytes(direction)?;
-        ns += told.calls_ns(direction, "clat_ns")?;
+        bytes += report.bytes(direction)?;
+        ns += report.calls_ns(direction, "clat_ns")?;
     }
     (bytes > 0 && ns > 0.0).then(|| bytes as f64 / ns * 1e9)
 }

@@ -35,10 +35,10 @@ pub fn validate_in_field(
     let (mut predicted, mut runs) = (Vec::new(), Vec::new());
     for mut one in files.iter().flat_map(SingleRuns::of) {
         match predict_job(&one.job, trials.model, trials.seed) {
-            Ok(told) => {
-                one.writes = told.writes;
+            Ok(forecast) => {
+                one.writes = forecast.writes;
                 runs.push(one);
-                predicted.push(told);
+                predicted.push(forecast);
             }
             Err(reason) => outcomes.refused.push(reason),
         }
@@ -46,12 +46,12 @@ pub fn validate_in_field(
     let programs = if trials.by_fio > 0 { single_runs::programs() } else { &[Runner::Fathom] };
     testbed.watch().expect((runs.len() * programs.len() * trials.repeats) as u64);
     single_runs::run(&mut runs, programs, trials.repeats, trials.seed, testbed)?;
-    for (told, runs) in predicted.iter().zip(&runs) {
-        match (hold(told, runs, trials.model), &runs.refusal) {
+    for (forecast, runs) in predicted.iter().zip(&runs) {
+        match (hold(forecast, runs, trials.model), &runs.refusal) {
             (Some(held), _) => outcomes.jobs.push(held),
             (None, reason) => {
                 let reason = reason.as_deref().unwrap_or("it was not run in time: raise --max-time");
-                outcomes.refused.push(format!("[{}]: {reason}", told.job.name));
+                outcomes.refused.push(format!("[{}]: {reason}", forecast.job.name));
             }
         }
     }
@@ -92,8 +92,8 @@ mod tests {
         let direct = jobs.iter().filter(|job| job.direct).count();
         assert!(jobs.len() >= 25 && direct * 2 > jobs.len(), "{direct} of {}", jobs.len());
         for job in &jobs {
-            let told = predict_job(job, &model, 1).unwrap();
-            assert!(told.figures.rate.value > 0.0, "{}", job.name);
+            let predicted = predict_job(job, &model, 1).unwrap();
+            assert!(predicted.figures.rate.value > 0.0, "{}", job.name);
         }
     }
 }

@@ -235,8 +235,8 @@ fn disturbed(validation: &Validation) -> Option<String> {
 /// The classes in which jobs that the calibration ran as well have changed by more than the model may be off, if any.
 fn changed(validation: &Validation) -> Option<String> {
     let is_far = |one: &&Again| one.change().abs() > validation::bar(&one.class);
-    let told = |one: &Again| format!("{} {:+.1} %", one.class, one.change() * 100.0);
-    let changed: Vec<String> = validation.again.iter().filter(is_far).map(told).collect();
+    let in_words = |one: &Again| format!("{} {:+.1} %", one.class, one.change() * 100.0);
+    let changed: Vec<String> = validation.again.iter().filter(is_far).map(in_words).collect();
     (!changed.is_empty()).then(|| {
         format!(
             "changed: jobs that the calibration ran as well have another rate now: {}. The model describes the machine as it \

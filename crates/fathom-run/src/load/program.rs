@@ -197,11 +197,11 @@ pub fn run_fio(job: &Job, testbed: &mut Testbed) -> Result<FioReport, Fault> {
         // fio touches its buffer beforehand where it may write; a first touch takes longer than a copy.
         command.args([format!("--rw={}", order(job, 50)), "--rwmixread=100".to_owned()]);
     }
-    let told = finish(&mut command, &path, testbed).and_then(|said| FioReport::of(&said));
+    let report = finish(&mut command, &path, testbed).and_then(|said| FioReport::of(&said));
     // However it ended, so much may have been written.
-    let written = told.as_ref().ok().and_then(|told| told.bytes(Direction::Write)).unwrap_or(wanted);
+    let written = report.as_ref().ok().and_then(|report| report.bytes(Direction::Write)).unwrap_or(wanted);
     testbed.count_written(written);
-    told
+    report
 }
 
 /// Has fio run a job from its words, as [`words_of`](fathom_program::job::words_of) gives them, on the files that
@@ -226,11 +226,11 @@ pub fn run_as_written(words: &[String], job: &Job, testbed: &mut Testbed) -> Res
         false => format!("--filename={}", names.join(":")),
     });
     command.args(["--group_reporting", "--thread", "--eta=never"]).args(REPORT);
-    let told = FioReport::of(&finish(&mut command, &path, testbed)?)?;
+    let report = FioReport::of(&finish(&mut command, &path, testbed)?)?;
     // What the engine 'null' writes goes nowhere.
-    let written = told.bytes(Direction::Write).filter(|_| job.engine.has_files());
+    let written = report.bytes(Direction::Write).filter(|_| job.engine.has_files());
     testbed.count_written(written.unwrap_or(0));
-    Ok(told)
+    Ok(report)
 }
 
 /// Runs fio to its end, in the directory of the job's file; gives what it printed.
@@ -294,11 +294,14 @@ mod tests {
         let text = br#"note: both iodepth >= 1 and synchronous I/O engine are selected
 {"jobs": [{"read": {"io_bytes": 4096, "runtime": 3, "lat_ns": {"mean": 1500.5, "N": 4}, "clat_ns": {"mean": 1000, "N": 4}},
 "sync": {"lat_ns": {"mean": 2.5, "N": 2}}}]}"#;
-        let told = FioReport::of(text).unwrap();
-        assert_eq!((told.bytes(Direction::Read), told.runtime_ns(Direction::Read)), (Some(4096), Some(3e6)));
-        assert_eq!(told.calls_ns(Direction::Read, "lat_ns"), Some(6002.0));
-        assert_eq!(told.calls_ns(Direction::Read, "clat_ns"), Some(4000.0));
-        assert_eq!((told.syncs_ns(), told.bytes(Direction::Write)), (Some(5.0), None));
+        let report = FioReport::of(text).unwrap();
+        assert_eq!(
+            (report.bytes(Direction::Read), report.runtime_ns(Direction::Read)),
+            (Some(4096), Some(3e6))
+        );
+        assert_eq!(report.calls_ns(Direction::Read, "lat_ns"), Some(6002.0));
+        assert_eq!(report.calls_ns(Direction::Read, "clat_ns"), Some(4000.0));
+        assert_eq!((report.syncs_ns(), report.bytes(Direction::Write)), (Some(5.0), None));
         assert!(FioReport::of(b"{}").is_err() && FioReport::of(b"fio: no such job\n").is_err());
     }
 

@@ -110,12 +110,12 @@ fn times_that_keep_to_no_law_give_none() {
 }
 
 #[test]
-fn noise_shows_no_change_of_price() {
+fn noise_shows_no_change_of_cost() {
     let mut score = Score::default();
     for seed in 0..3 * SEEDS {
         let points = planted(seed, 1.0, |size| 250.0 + 0.1 * size);
-        let told = law(seed, &points).is_ok_and(|bends| bends.pieces.len() > 1);
-        score.count(told.then_some(false));
+        let has_bend = law(seed, &points).is_ok_and(|bends| bends.pieces.len() > 1);
+        score.count(has_bend.then_some(false));
     }
     score.assert_silent("noise of sigma 1");
 }

@@ -76,13 +76,13 @@ impl Experiment for DeviceLatency {
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         // The block layer counts a part of what a reader waits for: no answer to the same question, and
         // so no vote. It stands next to the answers in words.
-        let told = counted(witness)?.map(|[waited, device]| {
+        let evidence = counted(witness)?.map(|[waited, device]| {
             let text = format!(
                 "of {waited} that reads in a row take each, the block layer counts {device} for the device"
             );
             Evidence::inconclusive(Kind::Witness, WITNESS, text)
         });
-        Ok(told.into_iter().collect())
+        Ok(evidence.into_iter().collect())
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {

@@ -21,7 +21,7 @@ use self::sweep::sweeps;
 use self::workloads::{KNOWN_FILE, Numbers, files, known, same};
 use super::Effort;
 use super::prelude::*;
-use super::silence::{Answer, Silence, recalled, told};
+use super::silence::{Answer, Silence, answer_or_silence, recalled};
 use fathom_run::witness::Server;
 
 /// What is believed.
@@ -98,7 +98,7 @@ fn at_once(session: &mut Session<'_>) -> Answer<Looked> {
 
 fn watch(session: &mut Session<'_>) -> Result<Watched, Fault> {
     let mut numbers = Numbers { nothing: NOTHING + NEW, new: NEW };
-    let (mut answers, first_ns) = match told(at_once(session))? {
+    let (mut answers, first_ns) = match answer_or_silence(at_once(session))? {
         Ok(looked) => {
             let round_trip_ns = looked.round_trip.median.as_ref().map_or(0.0, |median| median.value);
             (looked.first, FIRST_NS.max(FIRST_TRIPS * round_trip_ns))

@@ -131,7 +131,7 @@ impl Belief {
         for pause in (0..PAUSES).map(|part| f64::from(part) / f64::from(PAUSES)) {
             for wait in self.waits(now + pause) {
                 let next = Next { pause, wait };
-                let worth = self.told(now, next) / (pause + wait + EFFORT);
+                let worth = self.information(now, next) / (pause + wait + EFFORT);
                 if worth > best.1 {
                     best = (next, worth);
                 }
@@ -190,7 +190,7 @@ impl Belief {
     }
 
     /// The bits that a trial is expected to tell.
-    fn told(&self, now: f64, next: Next) -> f64 {
+    fn information(&self, now: f64, next: Next) -> f64 {
         let changed = now + next.pause;
         let trial = Trial { changed, asked: changed + next.wait, committed: true };
         let (mut seen, mut unsure) = (0.0, 0.0);

@@ -39,7 +39,7 @@ impl OfPriority {
     }
 
     /// What it is called, and what it has.
-    pub(super) fn told(&self) -> Option<(String, &Latency)> {
+    pub(super) fn named(&self) -> Option<(String, &Latency)> {
         let (name, latency) = match (&self.since_submission, &self.whole) {
             (Some(latency), _) => ("clat", latency),
             (None, latency) => ("lat", latency.as_ref()?),
