@@ -31,7 +31,7 @@ use fathom_program::job::{self, Direction, Job, Pattern};
 use fathom_run::fault::Fault;
 use fathom_run::load::{self, Needs, Outcome, Testbed};
 
-/// How often each job is run: what disturbed one run or two does not move the median.
+/// How often each job is run, so that a disturbance of one run or two does not move the median.
 pub const REPEATS: usize = 4;
 /// The share of the time that is kept for the checks.
 const CHECKS: f64 = 0.35;
@@ -43,24 +43,25 @@ const DEPTHS: [f64; 4] = [1.0, 2.0, 8.0, 64.0];
 /// The result of a stage, for display.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Account {
-    /// What it was about.
+    /// What the stage measured.
     pub name: String,
-    /// Its jobs: the name, the measured and the simulated time per transfer in ns.
+    /// The jobs of the stage: name, measured and simulated time per transfer in ns.
     pub jobs: Vec<(String, f64, f64)>,
     /// The measured time of each run of each job, in ns per transfer.
     #[serde(default)]
     pub runs: Vec<Vec<f64>>,
-    /// How many of them were disturbed by work on the same core, with no quiet one instead.
+    /// How many of these runs were disturbed by work on the same core, with no undisturbed run in their place.
     #[serde(default)]
     pub disturbed: usize,
-    /// By how much the later half of its runs took longer than the earlier one, as a share.
+    /// By how much the later half of the stage's runs took longer than the earlier half, as a share.
     #[serde(default)]
     pub drift: f64,
-    /// What the system refused.
+    /// Jobs that the system refused, with the reason.
     pub refused: Vec<String>,
 }
 
-/// What a calibration needs: its files lie next to each other, and what only writes does so again in each repeat.
+/// Space and writes that a calibration needs: its files exist at the same time, and jobs that only write do so again in each
+/// repeat.
 ///
 /// # Errors
 /// A job that makes no sense.
@@ -75,7 +76,7 @@ pub fn needs() -> Result<Needs, String> {
     })
 }
 
-/// The jobs that a calibration fits to, on a device that nothing limits.
+/// The jobs that a calibration fits the model to, on a device without limits.
 pub fn jobs() -> Vec<Job> {
     stages(&Model::assumed()).into_iter().flat_map(|stage| stage.jobs).collect()
 }
@@ -87,7 +88,9 @@ fn checks() -> Result<Vec<SingleRuns>, String> {
     Ok(SingleRuns::of(&file))
 }
 
-/// Fits the parameters of a model to runs at `testbed`; the model brings what is declared or found by other means.
+/// Fits the parameters of a model to runs at `testbed`; the model brings what is declared or found by other means. The jobs of all
+/// stages run in random order over the whole time, so that each stage sees the machine, and its drift, as the others do. `seed`
+/// decides the order.
 ///
 /// The jobs of all stages run in random turns over the whole time, so that each stage sees the machine as the
 /// others do, and how it drifts meanwhile. `seed` decides their order.
@@ -153,7 +156,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     Ok(accounts)
 }
 
-/// A job of each class that calibrations run.
+/// One job of each class that calibrations check the model with.
 pub fn one_check_of_each(model: &Model) -> Vec<Job> {
     let mut of_class: BTreeMap<String, Vec<Job>> = BTreeMap::new();
     for job in jobs() {

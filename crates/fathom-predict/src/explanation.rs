@@ -35,7 +35,7 @@ use fathom_program::units::{Bytes, Nanos};
 use fathom_run::load::{Outcome, per_second};
 use fathom_survey::finding::Finding;
 
-/// The name of the schema that [`Explanation`] is published under.
+/// The schema of a written [`Explanation`].
 pub const SCHEMA: &str = "fathom.explanation/1";
 
 /// Two results whose logarithms differ by less are the same: the parameters have nothing to account for.
@@ -44,7 +44,7 @@ const SAME: f64 = 0.01;
 /// Findings of two surveys that are less than so many times apart are not told as different.
 const NEAR: f64 = 1.25;
 
-/// What accounts for the difference of two models, as it is written.
+/// Which parameters account for the difference of two models, as it is written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "fathom.explanation/1")]
 pub struct Explanation {
@@ -53,29 +53,30 @@ pub struct Explanation {
     pub schema: String,
     /// The version of Fathom that wrote it.
     pub version: String,
-    /// What the two are called.
+    /// The names of the two models.
     pub names: [String; 2],
     /// One entry per job.
     pub jobs: Vec<Explained>,
-    /// What else is known to differ, and has no part in a prediction.
+    /// Other known differences that have no part in a prediction, one sentence each.
     pub unmodelled: Vec<String>,
-    /// For surveys: the model that both have what surveys do not measure from.
+    /// For surveys: the model that both take from for everything that surveys do not measure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alike: Option<String>,
 }
 
-/// A job on both.
+/// The explanation of one job on both models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explained {
     /// The job's name.
     pub job: String,
-    /// Bytes per second in both directions, as `fathom predict` has them on each.
+    /// Bytes per second in both directions on each model, as `fathom predict` predicts them.
     pub bytes_per_second: [f64; 2],
-    /// Where these lie with 90 % confidence.
+    /// The intervals of these rates with 90 % confidence.
     pub intervals: [[f64; 2]; 2],
-    /// Every parameter in which the two differ; that with the largest share first.
+    /// Every parameter in which the two models differ, the one with the largest share first.
     pub parts: Vec<Part>,
-    /// The share of what predictions are corrected by because the models were off on runs; nothing where the two are the same.
+    /// The share of the difference that comes from the corrections of each model, which it learned from runs; none where the rates
+    /// are the same.
     pub correction: Option<f64>,
 }
 
@@ -87,22 +88,23 @@ impl Explained {
     }
 }
 
-/// What one parameter does.
+/// The part of one parameter in the difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
-    /// The parameter.
+    /// The name of the parameter.
     pub parameter: String,
-    /// Its value on each, with the unit.
+    /// The value of the parameter in each model, with the unit.
     pub values: [String; 2],
-    /// Bytes per second of the first with the second's value.
+    /// Bytes per second of the first model with the second's value.
     pub first_with_it: f64,
-    /// Bytes per second of the second with the first's value.
+    /// Bytes per second of the second model with the first's value.
     pub second_without_it: f64,
-    /// Its share of the difference: 1 is all of it, a negative one works against it; nothing where the two are the same.
+    /// The parameter's share of the difference: 1 is all of it, a negative share works against it; none where the rates are the
+    /// same.
     pub share: Option<f64>,
 }
 
-/// Says which parameters account for the difference between two models, job by job; `unmodelled` is kept as it is.
+/// Finds which parameters account for the difference between two models, job by job; `unmodelled` is kept as it is.
 ///
 /// # Errors
 /// What the models can't express, by name.
@@ -172,8 +174,8 @@ pub fn explain(
     })
 }
 
-/// Two models of what surveys found, on top of one of which nothing is known there; and in a sentence each what else
-/// differs between the surveys, which no parameter stands for.
+/// Makes a model of each of two surveys' findings, on top of `base`. Also returns a sentence on each other difference between the
+/// surveys, which no parameter stands for.
 pub fn of_surveys(base: &Model, findings: [&[Finding]; 2]) -> ([Model; 2], Vec<String>) {
     let [(first, others), (second, seconds)] = findings.map(|findings| as_surveyed(base, findings));
     let difference = |one: &&Finding| {

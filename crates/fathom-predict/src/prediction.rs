@@ -60,22 +60,22 @@ use fathom_run::load::{Cached, Outcome, groups};
 /// How to predict.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// How many sets of parameters are drawn from their intervals at most: no more where they would change no interval.
+    /// The most sets of parameters that are drawn from their intervals; fewer are drawn where they would change no interval.
     pub draws: u32,
-    /// Decides the draws and the model's randomness.
+    /// The seed of the draws and of the model's randomness.
     pub seed: u64,
 }
 
-/// What jobs will do.
+/// The prediction of some jobs.
 #[derive(Debug, Clone)]
 pub struct Prediction {
-    /// One run of the model as it is: the outcomes of each job's threads.
+    /// One run of the model with its own values: the outcomes of each job's threads.
     pub outcomes: Vec<Vec<Outcome>>,
-    /// Each job with its intervals.
+    /// Each job's figures with their intervals.
     pub forecasts: Vec<Forecast>,
 }
 
-/// What a byte takes of the device in one direction, at the rate to which it is held, in ns.
+/// The time of a byte on the device in one direction, at the rate that the device is limited to, in ns.
 pub fn device_byte(model: &Model, direction: Direction) -> f64 {
     let parameters = &model.parameters;
     let (own, rate) = match direction {
@@ -95,7 +95,7 @@ impl Default for Settings {
     }
 }
 
-/// Predicts the jobs of a file: those between two stonewalls at the same time, one such group after the other.
+/// Predicts the jobs of a file. Jobs between two stonewalls run at the same time, one such group after the other.
 ///
 /// # Errors
 /// What the model can't express, by name.
@@ -131,14 +131,15 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
     Ok(Prediction { forecasts, outcomes: outcomes.unwrap_or_default() })
 }
 
-/// How many runs of the model a prediction takes: that of the model as it is, and one for each draw where intervals need them.
+/// The number of runs of the model that a prediction takes: one with the model's own values, and one for each draw where intervals
+/// need them.
 pub fn runs(jobs: &[Job], model: &Model, settings: Settings) -> u32 {
     // Of a class whose errors were seen, what the parameters are uncertain by is seen as well.
     let is_seen = |job: &Job| model.residuals.contains_key(&class(job, &model.parameters));
     if jobs.iter().all(is_seen) { 1 } else { 1 + settings.draws }
 }
 
-/// What some of the [`runs`] of a prediction say of each job, every run by itself. Run 0 is that of the model as it is.
+/// The forecasts of each job by some of the [`runs`] of a prediction, every run by itself. Run 0 has the model's own values.
 ///
 /// # Errors
 /// As [`predict`].
@@ -264,7 +265,7 @@ fn steady_from_the_start(jobs: &[Job]) -> impl Iterator<Item = Job> {
     jobs.iter().map(ended)
 }
 
-/// The calls that each thread of jobs makes that run at the same time, in order: for those who compare machines.
+/// The calls that each thread of jobs makes, in order, if the jobs run at the same time; for tests that compare machines.
 ///
 /// # Errors
 /// A job that has no sense.

@@ -30,7 +30,7 @@ pub struct Certificate {
     pub clock: String,
     /// The smallest step between two readings that differ, in ns.
     pub resolution_ns: f64,
-    /// What two readings around nothing show, in ns: the median.
+    /// What two readings with nothing between them differ by, in ns: the median.
     pub overhead_ns: f64,
     /// The largest deviation from a straight line against wall time, in parts per million of the span.
     pub linearity_ppm: f64,
@@ -40,7 +40,7 @@ pub struct Certificate {
     pub ticks_per_second_interval: [f64; 2],
     /// The shortest and the longest interval compared with wall time, in ns.
     pub intervals_ns: [f64; 2],
-    /// What an empty system call takes, in ns: what the clock must be able to see.
+    /// How long an empty system call takes, in ns: the shortest time that the clock must be able to measure.
     pub system_call_ns: f64,
     /// Why this clock was taken, one sentence each.
     pub evidence: Vec<String>,
@@ -56,7 +56,7 @@ pub struct Instrument {
 }
 
 impl Certificate {
-    /// The clock of a machine that is only a model: it shows simulated time, and costs none.
+    /// The clock of a simulated machine: it shows simulated time, and reading it takes none.
     pub fn simulated() -> Self {
         Self {
             clock: "simulated".to_owned(),

@@ -6,8 +6,8 @@ use fathom_model::io_path::thresholds;
 use crate::model::{Opening, Parameters, Runner, Scalar, Syncs};
 use fathom_program::job::{Depth, Direction, Durability, Engine, Job, OpenSync, Pattern};
 
-/// The class of a job on a model: `cached_sequential_read`, `random_write_sync` and the like; `throttled` where it
-/// writes so much that it has to wait for the device, `past_cache` where its file does not stay in memory.
+/// The class of a job on a model: `cached_sequential_read`, `random_write_sync` and the like; `throttled` where the job writes so
+/// much that it has to wait for the device, `past_cache` where its file does not stay in memory.
 pub fn class(job: &Job, parameters: &Parameters) -> String {
     let job = &as_mounted(job.clone(), parameters);
     if matches!(job.engine, Engine::Null | Engine::Falloc | Engine::Ftruncate) {

@@ -11,7 +11,7 @@ use crate::model::{FreeMemory, Made, Model, Residual, State, Tail};
 use fathom_program::job::{Direction, Job};
 use fathom_run::load::{Histogram, Outcome};
 
-/// The name of the schema that [`Predicted`] is published under.
+/// The schema of a written [`Predicted`].
 pub const SCHEMA: &str = "fathom.prediction/1";
 
 /// A prediction, as it is written.
@@ -23,14 +23,14 @@ pub struct Predicted {
     pub schema: String,
     /// The version of Fathom that wrote it.
     pub version: String,
-    /// What the model was made from; nothing where everything is assumed.
+    /// What the model was made from; nothing where every value is assumed.
     pub made: Option<Made>,
-    /// What was set on top of the model.
+    /// The settings made on top of the model.
     pub settings: Vec<String>,
-    /// Whose runs are predicted: `fio` or `fathom`.
+    /// The program whose runs are predicted: `fio` or `fathom`.
     #[serde(default = "by_fathom")]
     pub runner: String,
-    /// The seed.
+    /// The seed of the draws and of the model's randomness.
     pub seed: u64,
     /// How many sets of parameters were drawn.
     pub draws: u32,
@@ -43,20 +43,20 @@ fn by_fathom() -> String {
     "fathom".to_owned()
 }
 
-/// What one job will do, its threads together.
+/// What one job will do, all its threads together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Forecast {
     /// The job's name.
     pub name: String,
-    /// The class that its error is taken from.
+    /// The class of jobs whose measured errors widen the intervals.
     pub class: String,
-    /// How long it will run, in ns.
+    /// How long the job will run, in ns.
     pub elapsed_ns: Estimate,
-    /// Reads and writes, where it does them.
+    /// Reads and writes, as far as the job makes them.
     pub sides: Vec<Side>,
-    /// The latencies of fsync, where it does that.
+    /// The latencies of fsync, if the job makes that call.
     pub syncs: Option<Latencies>,
-    /// What to keep in mind.
+    /// Caveats, one sentence each.
     pub caveats: Vec<String>,
 }
 
@@ -65,41 +65,41 @@ pub struct Forecast {
 pub struct Side {
     /// `read` or `write`.
     pub direction: String,
-    /// Bytes in all.
+    /// Bytes transferred in all.
     pub bytes: u64,
     /// Bytes per second.
     pub bytes_per_second: Estimate,
     /// Calls per second.
     pub calls_per_second: Estimate,
-    /// Of its calls.
+    /// The latencies of the calls in this direction.
     pub latency: Latencies,
 }
 
 /// The latencies of calls, in ns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latencies {
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// The mean.
+    /// The mean latency.
     pub mean_ns: Estimate,
-    /// The median.
+    /// The median latency.
     pub median_ns: Estimate,
-    /// What 90 % don't exceed.
+    /// The latency that 90 % of the calls don't exceed.
     pub p90_ns: Estimate,
-    /// What 99 % don't exceed.
+    /// The latency that 99 % of the calls don't exceed.
     pub p99_ns: Estimate,
-    /// What 99.9 % don't exceed.
+    /// The latency that 99.9 % of the calls don't exceed.
     pub p999_ns: Estimate,
 }
 
-/// A figure, and where it lies with 90 % confidence.
+/// A predicted figure with its interval of 90 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// The figure.
+    /// The predicted figure.
     pub value: f64,
     /// The interval's lower end.
     pub low: f64,
-    /// Its upper end.
+    /// The interval's upper end.
     pub high: f64,
 }
 
@@ -155,7 +155,7 @@ impl Estimate {
         })
     }
 
-    /// Whether a value lies within.
+    /// Whether a value lies within the interval.
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -269,9 +269,9 @@ impl Runs {
 
 /// What is known of a model's own errors.
 pub(super) enum Known<'a> {
-    /// Those on other jobs of the class.
+    /// The measured errors on other jobs of the class.
     OfClass(&'a Residual),
-    /// How they spread, as far as one can say.
+    /// The spread of the errors, for want of jobs of the class.
     Spread(f64),
 }
 

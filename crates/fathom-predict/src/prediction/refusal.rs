@@ -6,7 +6,7 @@ use std::time::Duration;
 use fathom_program::job::{Direction, Engine, Job, OpenSync, Others, Pattern, Priorities, Rates, Trim};
 use fathom_run::load::groups;
 
-/// Checks the jobs of a file.
+/// Checks that the model can express the jobs of a file.
 ///
 /// # Errors
 /// One sentence with the job's name and the option that the model has no part for.

@@ -9,7 +9,7 @@ use fathom_trace::replay::{O_TRUNC, Pace, Plan, Step};
 
 use fathom_run::replay::How;
 
-/// A replay as the model can run it.
+/// The replay of a trace in a form that the model can run.
 #[derive(Debug, Clone)]
 pub struct Replay {
     pub(super) plan: Arc<Plan>,
@@ -31,7 +31,7 @@ struct Check {
 }
 
 impl Replay {
-    /// Checks a plan.
+    /// Makes a replay of a plan, if the model can express it.
     ///
     /// # Errors
     /// What the model can't express, each kind with its count.
@@ -80,12 +80,12 @@ impl Replay {
         ends.into_iter().fold(0.0, f64::max)
     }
 
-    /// Size of each file at first, in bytes.
+    /// The size of each file at first, in bytes.
     pub fn sizes(&self) -> impl Iterator<Item = u64> {
         self.plan.files.iter().copied()
     }
 
-    /// How it is replayed.
+    /// The settings of the replay.
     pub fn how(&self) -> How {
         self.how
     }

@@ -70,7 +70,7 @@ pub fn simulate_trace(replay: &Replay, parameters: &Parameters, seed: u64) -> Ou
     run(replay, parameters, seed).0
 }
 
-/// The calls that each thread of a replay makes, in order: for those who compare machines.
+/// The calls that each thread of a replay makes, in order; for tests that compare machines.
 pub fn trace_calls(replay: &Replay, parameters: &Parameters, seed: u64) -> Vec<Vec<Call>> {
     let (_, load) = loaded(replay, parameters, seed, |call| call);
     load.take_made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect()

@@ -12,21 +12,21 @@ use crate::prediction;
 use crate::trial::Trial;
 use fathom_program::job::Job;
 
-/// A job that a calibration ran, and fitted nothing to, run again.
+/// A job that a calibration ran without fitting anything to it, run again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Again {
-    /// The job.
+    /// The name of the job.
     pub name: String,
-    /// Its class.
+    /// The class of the job.
     pub class: String,
     /// Bytes per second in both directions when the model was made: the median of its runs.
     pub then: f64,
-    /// The same now.
+    /// Bytes per second in both directions now.
     pub now: f64,
 }
 
 impl Again {
-    /// By how much it goes faster now, as a share.
+    /// By how much the job is faster now, as a share.
     pub fn change(&self) -> f64 {
         self.now / self.then - 1.0
     }

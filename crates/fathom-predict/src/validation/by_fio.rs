@@ -15,26 +15,26 @@ use fathom_run::fault::Fault;
 use fathom_run::load::Testbed;
 use fathom_run::load::program::{FioReport, is_same_in_fio, run_fio};
 
-/// One job by fio.
+/// The results of one job's runs by fio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByFio {
-    /// Bytes per second in both directions by the time within fio's calls and syncs, or as fio prints them where each run is one
-    /// as users make it: the median of its runs.
+    /// The median over fio's runs of the bytes per second in both directions: by the time within calls and syncs, or as fio prints
+    /// it where each run was made as users make it.
     pub bytes_per_second: f64,
-    /// The same of Fathom's runs.
+    /// The same figure of Fathom's runs.
     pub fathoms_bytes_per_second: f64,
-    /// What each run of fio gave, in the order of the runs.
+    /// The figure of each run of fio, in the order of the runs.
     pub runs: Vec<f64>,
 }
 
-/// What fio and Fathom differ by over all jobs that both ran.
+/// The differences between fio and Fathom over all jobs that both ran.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
-    /// How many jobs.
+    /// The number of jobs.
     pub jobs: usize,
     /// The median over jobs of how much faster fio was, as a share.
     pub faster: f64,
-    /// The median over jobs of the sizes of the differences, as a share.
+    /// The median over jobs of the size of the difference, as a share.
     pub apart: f64,
 }
 
@@ -45,7 +45,7 @@ impl ByFio {
     }
 }
 
-/// How well the two agree; nothing where fio ran no job.
+/// How well fio and Fathom agree; none where fio ran no job.
 pub fn agreement(jobs: &[Held]) -> Option<Agreement> {
     let faster: Vec<f64> = jobs.iter().filter_map(|job| Some(job.fio.as_ref()?.faster())).collect();
     let sizes: Vec<f64> = faster.iter().map(|share| share.abs()).collect();

@@ -13,7 +13,7 @@ use crate::single_runs::{self, Run, SingleRuns};
 /// The jobs that are run where none are given.
 const JOBS: &str = include_str!("field.fio");
 
-/// The jobs that are run where none are given, in the shares of what people write.
+/// The jobs that are run where the user gives none, in the proportions of what people write.
 ///
 /// # Errors
 /// What is wrong with them, which a test rules out.
@@ -21,8 +21,8 @@ pub fn usual_jobs(surroundings: &job::Surroundings<'_>) -> Result<JobFile, Strin
     job::parse(JOBS, surroundings).map_err(|mistake| format!("line {}: {}", mistake.line, mistake.reason))
 }
 
-/// Predicts each job of some files by itself, then has the programs run each once in every round. What is held against the
-/// prediction is what fio prints, if the model speaks of fio's runs, or else what Fathom does.
+/// Predicts each job of some files by itself, then makes the programs run each once in every round. The prediction is compared with
+/// what fio prints if the model predicts fio's runs, or else with what Fathom measures.
 ///
 /// # Errors
 /// What ends the runs: an interrupt, the end of the time before anything was run, a full disk.

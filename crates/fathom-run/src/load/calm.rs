@@ -30,7 +30,7 @@ pub enum Start {
     /// After a rest of 100 ms, as in fio 3.33 (`run_threads` of `backend.c`). Where a thread and those that serve it (a loop
     /// device's worker, a FUSE daemon) run depends on how busy they were just before.
     Rested,
-    /// When no other work runs on the same core, or after so long.
+    /// When no other work runs on the same core, or after this time at the latest.
     Calm(Duration),
 }
 
