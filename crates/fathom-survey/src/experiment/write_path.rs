@@ -12,7 +12,7 @@ use crate::inference::steps;
 use fathom_fuse::Writes;
 use fathom_stats::quantile;
 
-/// When what is written leaves this machine's memory.
+/// Asks when written data leave this machine's memory.
 pub struct WritePath;
 
 impl WritePath {
