@@ -25,7 +25,7 @@ fn verdict(finding: &Finding) -> String {
     }
 }
 
-/// The survey as text: the instrument, a table with one line per parameter, and what needs words.
+/// The survey as text: the clock's certificate, a table with one line per parameter, and remarks.
 pub fn survey(survey: &Survey, colours: Colours) -> String {
     let mut text = preamble(survey);
     let lines: Vec<Vec<String>> = survey.findings.iter().map(|finding| row(finding, colours)).collect();
@@ -53,7 +53,7 @@ pub fn survey(survey: &Survey, colours: Colours) -> String {
     text
 }
 
-/// The experiments, one paragraph each.
+/// The experiments as text, one paragraph each.
 pub fn list(abouts: &[&About]) -> String {
     let paragraph = |about: &&About| {
         let cost = &about.cost;

@@ -9,8 +9,8 @@ use fathom_predict::validation::{self, Again, Agreement, Class, Held, Validation
 use fathom_program::units::Bytes;
 use fathom_run::provenance::{MachineFacts, Provenance};
 
-/// How well a model explains what it was fitted to, by what the jobs were about, and where its parameters come from. The page has
-/// each job and each parameter.
+/// The calibration as text: how well the model explains the jobs that it was fitted to, by stage, and where its parameters come
+/// from. The page has each job and each parameter.
 pub fn calibration(model: &Model, accounts: &[Account]) -> String {
     let rows: Vec<Vec<String>> = accounts.iter().map(about).collect();
     let mut text = table::rows(&["measured jobs", "count", "median error", "largest", "drift"], &rows);
@@ -51,7 +51,7 @@ fn about(account: &Account) -> Vec<String> {
 const SCALE: f64 = 0.5;
 const HALF: usize = 10;
 
-/// The table by class, and one line per job with its error drawn.
+/// The validation as text: the table by class, and one line per job with its error drawn.
 pub fn validation(validation: &Validation, colours: Colours) -> String {
     let missed: String = missed(validation).iter().map(|line| colours.bad(line) + "\n").collect();
     let refused: String =
@@ -67,7 +67,7 @@ pub fn validation(validation: &Validation, colours: Colours) -> String {
     )
 }
 
-/// The same as a page in Markdown, with the date and the machine, so that documents need no figure that is typed.
+/// The validation as a page in Markdown, with the date and the machine, so that no document needs a typed figure.
 pub fn validation_markdown(validation: &Validation) -> String {
     let Provenance { version, started, machine, mount, .. } = &validation.provenance;
     let day = started.split('T').next().unwrap_or_default();

@@ -66,7 +66,7 @@ fn order(job: &Job) -> String {
 }
 
 impl Document {
-    /// The text that fio writes unless it is told otherwise.
+    /// The text that fio writes by default.
     pub fn normal(&self) -> String {
         let mut text: String = self.heads.iter().map(|line| format!("{line}\n")).collect();
         text.push('\n');
