@@ -41,7 +41,7 @@ pub const SCHEMA: &str = "fathom.explanation/1";
 /// Two results whose logarithms differ by less are the same: the parameters have nothing to account for.
 const SAME: f64 = 0.01;
 
-/// Findings of two surveys that are less than so many times apart are not told as different.
+/// Findings of two surveys that differ by less than this factor are not reported as different.
 const NEAR: f64 = 1.25;
 
 /// Which parameters account for the difference of two models, as it is written.

@@ -131,8 +131,7 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
     Ok(Prediction { forecasts, outcomes: outcomes.unwrap_or_default() })
 }
 
-/// The number of runs of the model that a prediction takes: one with the model's own values, and one for each draw where intervals
-/// need them.
+/// The number of runs of the model that a prediction takes: one with the own values of the model, and one per draw if needed.
 pub fn runs(jobs: &[Job], model: &Model, settings: Settings) -> u32 {
     // Of a class whose errors were seen, what the parameters are uncertain by is seen as well.
     let is_seen = |job: &Job| model.residuals.contains_key(&class(job, &model.parameters));

@@ -135,12 +135,12 @@ pub struct Pair {
     pub verdict: Verdict,
 }
 
-/// What drifts has this part of the margin: it moves by a twenty-fifth from one run to the next where times move by a
+/// Figures that drift have this part of the margin: from one run to the next they move by a twenty-fifth, and times by a
 /// fifth (standard deviations of logarithms, docs/notes/2026-11-repeatability.md).
 pub const DRIFT: f64 = 0.5;
 
-/// What is unsteady has so many times the margin: on a loop device in memory it moved by a factor of seven from one run
-/// to the next (docs/notes/2026-11-repeatability.md), and nothing in a single run says whether its device is such a one.
+/// Unsteady figures have this many times the margin: on a loop device in memory one moved by a factor of seven from one run to
+/// the next (docs/notes/2026-11-repeatability.md), and a single run does not show whether its device is unsteady.
 pub const UNREST: f64 = 10.0;
 
 /// The confidence of the intervals in results.

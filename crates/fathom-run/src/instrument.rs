@@ -306,7 +306,7 @@ fn compare<C: Counter>(counter: C, cpus: [usize; 2]) -> Compared {
     Compared { turns: read.into_inner(), backwards: backwards.into_inner() }
 }
 
-/// Waits until at least so many turns were taken; returns how many were.
+/// Waits until at least this many turns were taken; returns how many there were.
 fn wait_for(turn: &AtomicUsize, mine: usize) -> usize {
     // A thread that answers at once does so within a microsecond; another has to be given the CPU.
     const SPINS: u32 = 1000;

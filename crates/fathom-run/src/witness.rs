@@ -30,7 +30,7 @@ pub trait Witness {
     /// Removes a file.
     fn remove(&mut self, name: &str);
 
-    /// Makes a file so many bytes long, by a hole: `ftruncate(2)`.
+    /// Sets a file's length in bytes; what is added is a hole: `ftruncate(2)`.
     fn lengthen(&mut self, name: &str, length: u64) -> Result<(), Fault>;
 
     /// Sets space aside for the first `length` bytes of a file: `fallocate(2)`. Whether it could be had: not where the

@@ -90,7 +90,7 @@ pub struct Writing {
     pub sync: bool,
 }
 
-/// Calls moved so much in so long.
+/// The bytes that calls moved, and the time they took.
 #[derive(Debug, Default)]
 struct Moved {
     bytes: u64,

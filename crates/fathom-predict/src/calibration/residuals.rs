@@ -108,7 +108,7 @@ fn pooled(classes: BTreeMap<String, Class>) -> BTreeMap<String, Residual> {
     classes.into_iter().map(of_class).collect()
 }
 
-/// The degrees of freedom of the spread of so many jobs around their middle.
+/// The degrees of freedom of the spread of a number of jobs around their middle.
 fn freedom(jobs: u32) -> f64 {
     f64::from(jobs) - 1.0
 }

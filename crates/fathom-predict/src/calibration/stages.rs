@@ -29,7 +29,7 @@ const LONGEST: Duration = Duration::from_millis(400);
 /// Jobs with many requests need no longer.
 const BRIEF: Duration = Duration::from_millis(100);
 
-/// As much as a sync writes of a log, in bytes: so much was seen of btrfs, which writes each of its blocks twice.
+/// The most that a sync writes of a log, in bytes: as was measured on btrfs, which writes each of its blocks twice.
 const LARGEST_LOG: u64 = 160 * KIB;
 
 /// And of jbd2's journal: its ends, inode, bitmap, group and blocks of extents.
@@ -370,7 +370,7 @@ fn synced(pattern: Pattern, bytes: u64, every: u32) -> Job {
 mod tests {
     use super::*;
 
-    /// The jobs of all stages where reads and writes are held to so much a second: `rate` bytes, or requests for `iops`.
+    /// The jobs of all stages on a device that limits reads and writes to `rate` bytes a second, or requests for `iops`.
     fn held(limit: &str, most: f64, journal: &str) -> Vec<Job> {
         let mut model = Model::assumed();
         let most = most.to_string();

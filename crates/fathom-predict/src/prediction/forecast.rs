@@ -162,7 +162,7 @@ impl Estimate {
 }
 
 impl Residual {
-    /// The latency that a share of a job's calls does not exceed, of a job of this class for which so many ns are simulated.
+    /// The latency that a share of a job's calls does not exceed, for a job of this class from the simulated latency in ns.
     pub(crate) fn latency(&self, share: f64, calls: u64, simulated: f64) -> Estimate {
         match self.tail(level(share, calls)) {
             Some(tail) => Estimate::seen(simulated * tail.factor + tail.added_ns, tail.spread, self),

@@ -68,12 +68,12 @@ pub(super) struct FioRuns<'a> {
 }
 
 impl<'a> FioRuns<'a> {
-    /// fio runs each job so often as `schedule` has it.
+    /// fio runs each job as often as `schedule` says.
     pub(super) fn new(jobs: &'a [Job], schedule: Schedule) -> Self {
         Self { jobs, schedule, rates: vec![Vec::new(); jobs.len()], refusals: vec![None; jobs.len()] }
     }
 
-    /// Has fio run a job, unless it has done so often enough.
+    /// Runs a job by fio, unless fio has run it often enough.
     pub(super) fn run(&mut self, index: usize, testbed: &mut Testbed) -> Result<(), Fault> {
         let job = &self.jobs[index];
         let is_done = self.rates[index].len() >= self.schedule.repeats || self.refusals[index].is_some();

@@ -19,7 +19,7 @@ impl Levels {
         Self { under_way: at(0), submitted: at(1), completed: at(1) }
     }
 
-    /// So many requests were handed over together, and then so many were under way.
+    /// Counts a call that submitted requests, and the requests under way after it.
     #[inline]
     pub(crate) fn submit(&mut self, requests: u32, under_way: u32) {
         self.under_way[depth_class(under_way)] += u64::from(requests);

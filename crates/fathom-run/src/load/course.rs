@@ -58,7 +58,7 @@ pub(super) struct Member {
 const SLICE: Duration = Duration::from_millis(20);
 
 impl Course {
-    /// Of threads, by their jobs, which work on so many files.
+    /// The course of threads, given by their jobs, which work on this many files.
     pub(super) fn of<'a>(threads: impl Iterator<Item = (&'a Job, u32)>, files: usize) -> Self {
         let mut group = 0;
         let mut flows: Vec<Flow> = Vec::new();

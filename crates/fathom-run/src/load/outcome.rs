@@ -55,7 +55,7 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// Counts so many of a kind.
+    /// Counts a number of errors of one kind.
     pub(super) fn add(&mut self, count: u32, errno: Errno) {
         self.count += u64::from(count);
         if self.first == 0 && count > 0 {

@@ -33,7 +33,7 @@ const SLOT: u64 = BYTES / READS;
 const MOST_RUNS: u32 = 24;
 /// The slots are visited in strides of so many, so that no reader seems to go forward.
 const STRIDE: u64 = 13;
-/// A cold read that takes less than so many cached ones has not been to a device.
+/// A cold read that takes less than this many times a cached one did not reach a device.
 const FEWEST_TIMES: f64 = 2.0;
 /// The device's counters are in whole milliseconds: with this sum the rounding error is small.
 const ENOUGH_MS: u64 = 40;

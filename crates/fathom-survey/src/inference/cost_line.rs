@@ -32,7 +32,7 @@ pub struct Medians {
 const TOLERANCE: f64 = 0.05;
 /// How many standard errors chance may make.
 const ERRORS: f64 = 3.0;
-/// The largest size must take so many times as long as the smallest, or nothing grows.
+/// The largest size must take this many times as long as the smallest, or there is no growth to fit.
 const FEWEST_TIMES: f64 = 2.0;
 /// An interval wider than this share of its value is no answer.
 const WIDEST: f64 = 0.5;

@@ -19,7 +19,7 @@ pub struct Probe {
     pub asked: f64,
 }
 
-/// Syncs with something to do take so many times as long as those without, at the least.
+/// Syncs with something to write take at least this many times as long as those without.
 const TELLING_TIMES: f64 = 2.0;
 /// Of so many probes one may stand between neighbours that look alike, because the machine was disturbed.
 const PER_UNCLEAR: usize = 4;

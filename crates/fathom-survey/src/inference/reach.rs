@@ -84,7 +84,7 @@ pub enum Edge {
     Unclear,
 }
 
-/// A known miss must take so many times as long as a known hit for probes to be told apart.
+/// A known miss must take this many times as long as a known hit, or probes can't be told apart.
 const TELLING_TIMES: f64 = 4.0;
 
 /// Whether a probe found its data.

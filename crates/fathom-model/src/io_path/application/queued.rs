@@ -46,9 +46,9 @@ impl Queueing {
 /// What a thread does once its CPU time for it is over.
 #[derive(Clone, Copy, Debug)]
 enum Act<L> {
-    /// It hands a call over, which takes so many ns of the call's latency.
+    /// It submits a call, which takes this many ns of the call's latency.
     HandOver(Call, L, u64),
-    /// It takes so many results.
+    /// It takes this many results.
     Reap(u32),
     End,
 }

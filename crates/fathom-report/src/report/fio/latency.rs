@@ -48,7 +48,7 @@ impl OfPriority {
     }
 }
 
-/// Percentages, and what so many of a hundred do not exceed, in ns.
+/// Percentages, and the latency in ns that this percentage of the calls does not exceed.
 #[derive(Default)]
 pub(super) struct Percentiles(pub(super) Vec<(f64, u64)>);
 
