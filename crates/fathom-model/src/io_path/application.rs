@@ -33,8 +33,7 @@ pub struct Overhead {
     pub call_ns: f64,
     /// Time for each byte that is written, in ns; not counted where several requests are under way.
     pub written_byte_ns: f64,
-    /// Time for each byte that is prepared for a check before it is written, and for each byte that is checked after it was read,
-    /// in ns.
+    /// Time for each byte that is prepared for a check before a write, or is checked after a read, in ns.
     pub checked_byte_ns: f64,
     /// Whether the work is done while the thread waits for a moment, and not after the wait.
     pub is_within_waits: bool,
@@ -143,8 +142,7 @@ pub(crate) trait Application: Send + Sync {
     fn jobs(&self) -> u32;
     /// The first call of a thread that begins at once, and not after another's call.
     fn first(&self, job: u32) -> Option<Ready>;
-    /// A thread has its turn on a machine in this state: what is called, if anything, and since when; what the thread does next, unless it
-    /// waits for the call, and whether it is done.
+    /// A thread's turn: its call, if any, with its start; what it does next, unless it waits for the call; and whether it is done.
     fn issue(
         &self,
         ready: &Ready,
@@ -167,8 +165,7 @@ impl<T: Thread> Load<T, ()> {
 }
 
 impl<T: Thread, K> Load<T, K> {
-    /// A program, the machine's file for each of its files, the work of each of its threads between two calls, and what to keep of
-    /// each call.
+    /// A program, the machine's file for each of its files, the work of its threads between calls, and what to keep of each call.
     pub fn with(
         program: Program<T>,
         files: Vec<FileId>,
@@ -205,8 +202,7 @@ impl<T: Thread, K> Load<T, K> {
         Self { files, keep, progress: Mutex::new(progress) }
     }
 
-    /// The same load with several requests of some threads under way: one entry per thread, none where calls are made one after the
-    /// other.
+    /// The same load with several requests of some threads under way; by thread, none where calls are made one by one.
     #[must_use]
     pub fn queued(self, queueing: &[Option<Queueing>]) -> Self {
         self.progress(|progress| {
@@ -217,8 +213,7 @@ impl<T: Thread, K> Load<T, K> {
         self
     }
 
-    /// The same load, ended once its calls come at a steady rate and memory does not change any more, or, if `may_fill`, fills
-    /// evenly. What happens before `from`, in ns, does not count.
+    /// The same load, ended once the rate from `from` ns on is steady and memory does not change or, if `may_fill`, fills evenly.
     #[must_use]
     pub fn until_steady(self, from: u64, may_fill: bool) -> Self {
         self.progress(|progress| progress.watch = Some(Watch::new(from, may_fill)));
@@ -416,8 +411,7 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
     }
 }
 
-/// Ports: `calls` out, `returned` in. A closed loop: a job has one call under way, or thinks, or waits
-/// for another's; or for another's end; or it has ended.
+/// Ports: `calls` out, `returned` in. A closed loop: a job has a call under way, thinks, waits for another job, or has ended.
 pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: Place<Work>, shared: Shared) {
     let (calls, returned) = (net.port_out(calls), net.port_in(shared.returned));
     let kernel = net.fusion("kernel", shared.state);

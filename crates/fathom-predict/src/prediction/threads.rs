@@ -180,8 +180,9 @@ mod tests {
         let busy = |depth: Depth| {
             let one =
                 Job { engine: Engine::Libaio, depth, direct: true, pattern: Pattern::Random, ..job("one") };
-            let told = predict(&[one], &model, QUICK).unwrap();
-            let (outcome, latency) = (&told.outcomes[0][0], &told.outcomes[0][0].transfers[0].latency);
+            let predicted = predict(&[one], &model, QUICK).unwrap();
+            let (outcome, latency) =
+                (&predicted.outcomes[0][0], &predicted.outcomes[0][0].transfers[0].latency);
             // Little's law.
             latency.mean() * latency.count() as f64 / outcome.elapsed_ns as f64
         };
