@@ -43,7 +43,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Writes people's text: to standard output, or beside it where that carries JSON.
+/// Writes text for people: to standard output, or to standard error where standard output carries JSON.
 ///
 /// # Errors
 /// As [`print`].
@@ -55,7 +55,7 @@ pub(crate) fn tell(text: &str, stdout_is_taken: bool) -> Result<(), Failure> {
     print(text)
 }
 
-/// Whether what [`tell`] writes may have colours: it goes to a terminal, and nobody asked for none
+/// Whether what [`tell`] writes may have colours: it goes to a terminal, and the user has not switched them off
 /// (<https://no-color.org>).
 pub(crate) fn colours(stdout_is_taken: bool) -> Colours {
     let is_terminal = if stdout_is_taken { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
@@ -74,10 +74,10 @@ pub(crate) fn unbuffered() -> Result<File, Failure> {
     copy.map(File::from).map_err(|error| Failure::Failed(format!("can't write to standard output: {error}")))
 }
 
-/// A line beside standard output for whoever looks on, and for nobody else.
+/// Writes a line to standard error if a person watches the terminal.
 pub(crate) fn hint(line: &str) {
     if is_watched() {
-        // Nobody misses it.
+        // The program does not depend on it.
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 }
@@ -89,14 +89,14 @@ pub(crate) fn advise(text: &str) {
     }
 }
 
-/// One line that whoever runs this should know.
+/// Writes a line that the user should know.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "note: {line}");
 }
 
-/// One line about what went wrong.
+/// Writes a line about what went wrong.
 pub(crate) fn complain(line: &str) {
-    // With standard error closed there is nobody left to tell.
+    // With standard error closed it can't be reported anywhere.
     let _ = writeln!(io::stderr().lock(), "fathom: {line}");
 }
 

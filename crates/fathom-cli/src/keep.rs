@@ -56,7 +56,7 @@ pub(crate) fn put(
     next: &str,
     write: impl FnOnce(&Path) -> Result<PathBuf, Error>,
 ) -> Result<(), Failure> {
-    let told = match destination {
+    let where_kept = match destination {
         Destination::Nowhere => return Ok(()),
         Destination::Folder(folder) => whereabouts(&write(folder)?, folder),
         Destination::Shelf => match shelved(command, write) {
@@ -67,7 +67,7 @@ pub(crate) fn put(
             ),
         },
     };
-    console::advise(&format!("{told}{next}"));
+    console::advise(&format!("{where_kept}{next}"));
     Ok(())
 }
 

@@ -102,7 +102,7 @@ impl Target {
 impl Drop for Target {
     fn drop(&mut self) {
         if self.is_placeholder {
-            // What can't be removed is an empty file, and there is nobody to tell.
+            // A failure leaves an empty file, and there is no caller left to report it to.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -63,7 +63,7 @@ impl Served {
 impl Drop for Served {
     fn drop(&mut self) {
         if let Some(session) = self.0.take() {
-            // A mount that is in use is taken out of sight by whoever made the place for it.
+            // If the mount is in use, the owner of the mount point detaches it.
             let _ = session.umount_and_join();
         }
     }

@@ -13,12 +13,12 @@ pub struct Plan {
     pub block_bytes: u32,
     /// The size that `statfs(2)` declares, in bytes. Writes past it give ENOSPC.
     pub size_bytes: u64,
-    /// What each call takes, beside the way to the server and back.
+    /// How long each call takes, in addition to the way to the server and back.
     pub call: Duration,
-    /// What every request takes that is waited for, beside the way to the server and back: looking a name up and closing
-    /// a file as well.
+    /// How long every request takes that a caller waits for, in addition to the way to the server and back: lookups of
+    /// names and closes of files as well.
     pub round_trip: Duration,
-    /// What the last part of closing a file takes beside that: FUSE_FLUSH.
+    /// How long FUSE_FLUSH, a part of closing a file, takes in addition to [`Plan::round_trip`].
     pub flush: Duration,
     /// How long the kernel may believe attributes: `attr_valid`.
     pub attributes: Duration,
@@ -36,9 +36,9 @@ pub struct Plan {
     pub threads: u16,
     /// Requests for reading ahead and for writing back that the kernel sends at once, at most: `max_background`.
     pub background: u16,
-    /// What reading takes beside that for each page of 4 KiB asked of the server.
+    /// How much longer a read takes for each page of 4 KiB asked of the server.
     pub page: Duration,
-    /// What writing takes for each block that had no space yet.
+    /// How much longer a write takes for each block that had no space yet.
     pub new_block: Duration,
     /// What `stat(2)` says of the space of a file.
     pub blocks: Blocks,

@@ -42,7 +42,7 @@ struct State {
 
 impl Server {
     pub(crate) fn new(plan: Plan) -> Self {
-        // The root belongs to whoever mounts; the kernel checks permissions by that.
+        // The root belongs to the user that mounts; the kernel checks permissions by that.
         let owner = own_ids();
         let tree = Tree::new(plan.block_bytes, owner);
         Self {

@@ -22,18 +22,18 @@ use std::collections::BTreeMap;
 
 use crate::file_read::PAGE;
 
-/// How a file system notes where a file's blocks are.
+/// How a file system records where a file's blocks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// One pointer for each block: some in the inode, the others in blocks of pointers, and in blocks of pointers to
-    /// those.
+    /// One pointer for each block: some in the inode, the others in blocks of pointers, which blocks of pointers may lead to in
+    /// turn.
     Indirect {
         /// Pointers in the inode.
         direct: u64,
         /// Pointers in a block of them.
         pointers: u64,
     },
-    /// Runs of blocks: some in the inode, the others in leaves of a tree.
+    /// Extents, which are runs of blocks: some in the inode, the others in leaves of a tree.
     Extents {
         /// Runs in the inode: four of ext4.
         in_inode: u64,
@@ -47,7 +47,7 @@ pub enum Scheme {
 /// A block that says where others are: its level, one above the data, and its number there.
 pub type Pointer = (u32, u64);
 
-/// Where one file's pages are.
+/// The places of one file's pages on the device.
 #[derive(Clone, Debug)]
 pub struct Layout {
     scheme: Scheme,
@@ -81,8 +81,8 @@ impl Layout {
         Self { scheme, block, runs: Vec::new(), pointers: BTreeMap::new() }
     }
 
-    /// Gives those pages of a range a place that have none, from the device's first `free` byte on, with the blocks
-    /// that lead to them; gives how many of these are new or changed since they were last written.
+    /// Gives each page of a range that has no place one, from the device's first `free` byte on, and the blocks that lead to it.
+    /// Returns how many of these blocks are new or changed since they were last written.
     pub fn allocate(&mut self, [first, end]: [u64; 2], free: &mut u64) -> u64 {
         let before = self.dirty_pointers().count() as u64;
         let mut page = first;
@@ -158,7 +158,7 @@ impl Layout {
         }
     }
 
-    /// How many pages from one on the same blocks lead to, before `end`.
+    /// How many pages from one on, before `end`, have the same blocks leading to them.
     pub fn pages_of_one_chain(&self, page: u64, end: u64) -> u64 {
         match self.scheme {
             Scheme::Indirect { direct, pointers } => {
@@ -177,24 +177,24 @@ impl Layout {
         }
     }
 
-    /// Where a block of pointers is, and whether it is in memory; none where there is no such block.
+    /// The place of a block of pointers, and whether it is in memory; none where there is no such block.
     pub fn pointer(&self, pointer: Pointer) -> Option<(u64, bool)> {
         self.pointers.get(&pointer).map(|placed| (placed.at, placed.is_cached))
     }
 
-    /// A block of pointers was read.
+    /// A block of pointers was read into memory.
     pub fn cache(&mut self, pointer: Pointer) {
         if let Some(placed) = self.pointers.get_mut(&pointer) {
             placed.is_cached = true;
         }
     }
 
-    /// Blocks of pointers leave memory, but for those that have still to be written.
+    /// Removes blocks of pointers from memory, except for those that have still to be written.
     pub fn forget(&mut self) {
         self.pointers.values_mut().for_each(|placed| placed.is_cached = placed.is_dirty);
     }
 
-    /// Where the blocks of pointers are that have to be written; afterwards none has.
+    /// The places of the blocks of pointers that have to be written; afterwards they count as written.
     pub fn write_dirty(&mut self) -> Vec<u64> {
         let places = self.dirty_pointers().collect();
         self.pointers.values_mut().for_each(|placed| placed.is_dirty = false);

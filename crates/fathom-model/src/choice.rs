@@ -9,12 +9,12 @@ macro_rules! choice {
         }
 
         impl $type {
-            /// All of them.
+            /// All variants, in order.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
             /// The word for each, in the same order.
             pub const WORDS: &[&str] = &[$($word,)*];
 
-            /// The word for it.
+            /// The word for the variant.
             pub const fn word(self) -> &'static str {
                 Self::WORDS[self as usize]
             }

@@ -10,7 +10,7 @@ pub const PAGE: u64 = 4096;
 /// A read(2) under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Read {
-    /// The file.
+    /// The file that is read.
     pub file: FileId,
     /// The next byte to copy.
     pub position: u64,
@@ -23,7 +23,7 @@ pub struct Read {
 /// What a read can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Batch {
-    /// Copy what is there.
+    /// Copy the cached pages.
     Copy {
         /// How much it is.
         bytes: u64,
@@ -32,17 +32,18 @@ pub enum Batch {
     },
     /// Wait until this fetch has arrived.
     Wait(FetchId),
-    /// Nothing: it is done.
+    /// Nothing: the read is done.
     Done,
 }
 
 impl Read {
-    /// A read of `bytes` at `offset`, by a reader who has read before.
+    /// A read of `bytes` at `offset` by a reader with a history.
     pub fn new(file: FileId, offset: u64, bytes: u64, reader: &Reader) -> Self {
         Self { file, position: offset, end: offset + bytes, last: reader.previous.unwrap_or(u64::MAX) }
     }
 
-    /// Takes one turn of `filemap_read`: looks for pages, reads ahead, and copies what is there.
+    /// Takes one turn of `filemap_read`: looks for pages, reads ahead, and copies cached pages. `size` is the file's length in
+    /// bytes. What is read ahead is recorded in `steps` and awaits `fetch`.
     ///
     /// `size` is the file's length in bytes. What is read ahead is left in `steps` and awaits `fetch`.
     pub fn turn(

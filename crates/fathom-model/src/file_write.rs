@@ -6,9 +6,8 @@ use crate::kernel::Kernel;
 use crate::page_cache::{FileId, Folio, PageCache};
 use crate::read_ahead::Limits;
 
-/// The folio that a write from byte `position` to before `end` goes into next, and whether it was made for
-/// it. A new one is as large as the write (`fgf_set_order`), and smaller where it would not be aligned or
-/// where others are in its way.
+/// The folio that a write from byte `position` to before `end` goes into next, and whether it is new. A new folio is as large as
+/// the write (`fgf_set_order`), or smaller if it would not be aligned or other folios are in its way.
 ///
 /// # Panics
 /// Never: where a page is missing there is room for a folio of the least order.

@@ -81,7 +81,7 @@ pub use self::state::{Done, State};
 use crate::parameters::{Parameters, Scalar};
 pub use crate::read_ahead::Advice;
 
-/// The path with all its layers.
+/// The I/O path as a net, with all its layers.
 #[derive(Clone, Debug)]
 pub struct Path {
     costs: Arc<Costs>,
@@ -89,7 +89,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// The path at the costs of a set of parameters, before the device that they name.
+    /// The path with the costs of a set of parameters, in front of the device that they name.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         let device = device::module(parameters.choices.device);
@@ -168,13 +168,13 @@ impl Path {
         Some(self.costs[Scalar::Cpus] as u32).filter(|cpus| (1..threads).contains(cpus))
     }
 
-    /// Runs a program from a state to its end, and gives the state after it.
+    /// Runs a program from a state to its end, and returns the state after it.
     #[must_use]
     pub fn run<T: Thread + Send + 'static>(&self, program: Program<T>, state: State, seed: u64) -> State {
         self.run_load(&Arc::new(Load::new(program)), state, seed)
     }
 
-    /// Runs a program whose calls somebody asks for afterwards.
+    /// Runs a program whose calls are taken from the load afterwards.
     ///
     /// # Panics
     /// Never: the state is a token that is always there.
@@ -188,8 +188,8 @@ impl Path {
         self.run_in_slices(load, state, seed, u64::MAX, |_| {})
     }
 
-    /// Runs a program whose calls somebody asks for every so many firings, and at the end: who takes what was done from the state and
-    /// from the load keeps the memory of a long run small.
+    /// Runs a program and calls `take` every `firings` firings, and at the end. If `take` takes the calls from the
+    /// state and from the load, the memory of a long run stays small.
     ///
     /// # Panics
     /// Never: the state is a token that is always there.

@@ -6,8 +6,8 @@ choice! {
     /// A generation of rules. Between two of them the model takes the earlier.
     #[derive(Default)]
     Kernel {
-        /// No kernel, but what paper E makes of one: a miss that follows on the last read brings in one window,
-        /// always of the same size, and any other what it asks for.
+        /// No kernel, but paper E's model of one: a miss that follows on the last read brings in one window, always of the same
+        /// size, and any other miss brings in the requested pages alone.
         Fixed = "fixed",
         /// About 2.6.27, the kernel of the paper: pages only, no large folios. Modelled, not validated.
         V2_6 = "2.6",
@@ -26,7 +26,7 @@ choice! {
 }
 
 impl Kernel {
-    /// The rules of the kernel of a release, such as `Linux 6.12.117+deb12-amd64`.
+    /// The rules for a kernel of this release, such as `Linux 6.12.117+deb12-amd64`.
     pub fn of_release(release: &str) -> Self {
         let version = |text: &str| -> Vec<u32> {
             let numbers = text.split(|letter: char| !letter.is_ascii_digit());

@@ -45,7 +45,7 @@ pub struct PageCache {
     /// Whether a refault was activated since the last reclaim.
     refaulted: bool,
     dirty: u64,
-    /// Whether a reclaim found nothing but dirty folios that nobody writes.
+    /// Whether a reclaim found nothing but dirty folios that are not under writeback.
     lacks_writeback: bool,
 }
 
@@ -56,13 +56,13 @@ pub struct Folio {
     pub first: u64,
     /// How many pages it has: a power of two.
     pub pages: u64,
-    /// Whether a reader who touches it sets off the next window.
+    /// Whether reading the folio starts the next read-ahead window.
     pub is_marked: bool,
     /// The read that will fill it; `None` once it is up to date.
     pub awaits: Option<FetchId>,
     /// Whether its data are newer than the device's.
     pub is_dirty: bool,
-    /// Whether data of it are on their way to the device.
+    /// Whether data of the folio are under writeback.
     pub is_on_its_way: bool,
     slot: u32,
 }
@@ -119,7 +119,7 @@ impl PageCache {
         }
     }
 
-    /// The folio that holds a page, if it is cached or on its way.
+    /// The folio that holds a page, if it is cached or being read.
     #[inline]
     pub fn folio(&self, file: FileId, index: u64) -> Option<Folio> {
         let entry = self.entry(file, index);
@@ -139,14 +139,14 @@ impl PageCache {
         })
     }
 
-    /// Whether a page is cached or on its way.
+    /// Whether a page is cached or being read.
     #[inline]
     pub fn holds(&self, file: FileId, index: u64) -> bool {
         is_folio(self.entry(file, index))
     }
 
-    /// Adds the folio of 2^`order` pages at `first`, to be filled by `awaits`; false, and nothing done,
-    /// where one of its pages is there already. Source: `filemap_add_folio`, `workingset_refault`.
+    /// Adds the folio of 2^`order` pages at `first`, to be filled by `awaits`. Returns false, and changes nothing, if one of its
+    /// pages exists already. Source: `filemap_add_folio`, `workingset_refault`.
     pub fn add(
         &mut self,
         file: FileId,
@@ -185,7 +185,7 @@ impl PageCache {
         true
     }
 
-    /// The folios of `pages` pages from `first` will be filled by `fetch`.
+    /// Makes the folios of `pages` pages from `first` wait for `fetch`.
     pub fn expect(&mut self, file: FileId, first: u64, pages: u64, fetch: FetchId) {
         self.each_folio(file, first, pages, |slot| slot.awaits = fetch.0.get());
     }
@@ -195,7 +195,7 @@ impl PageCache {
         self.each_folio(file, first, pages, |slot| slot.awaits = 0);
     }
 
-    /// Data of `pages` pages from `first` are on their way to the device, or have got there.
+    /// Marks data of `pages` pages from `first` as under writeback, or as written.
     pub fn set_writeback(&mut self, file: FileId, first: u64, pages: u64, is_on_its_way: bool) {
         self.each_folio(file, first, pages, |slot| {
             slot.flags = if is_on_its_way { slot.flags | WRITEBACK } else { slot.flags & !WRITEBACK };
@@ -213,8 +213,7 @@ impl PageCache {
         }
     }
 
-    /// A folio is read or written: the first time it is referenced, the second time activated.
-    /// Source: `folio_mark_accessed`.
+    /// Records a use of a folio: the first one makes it referenced, the second one active. Source: `folio_mark_accessed`.
     #[inline]
     pub fn mark_accessed(&mut self, folio: Folio) {
         let flags = &mut self.folios[folio.slot as usize].flags;
@@ -234,7 +233,7 @@ impl PageCache {
         self.folios[folio.slot as usize].flags &= !MARKED;
     }
 
-    /// Makes a folio dirty or clean; says whether that was new.
+    /// Makes a folio dirty or clean; returns whether that is a change.
     pub fn set_dirty(&mut self, folio: Folio, is_dirty: bool) -> bool {
         let flags = &mut self.folios[folio.slot as usize].flags;
         if (*flags & DIRTY != 0) == is_dirty {
@@ -266,24 +265,23 @@ impl PageCache {
         }
     }
 
-    /// Pages on the inactive and on the active list.
+    /// The numbers of pages on the inactive and on the active list.
     pub fn list_pages(&self) -> [u64; 2] {
         [self.inactive.pages, self.active.pages]
     }
 
-    /// Pages cached or on their way.
+    /// The number of pages that are cached or being read.
     pub fn pages(&self) -> u64 {
         self.inactive.pages + self.active.pages
     }
 
-    /// Pages of dirty folios.
+    /// The number of pages in dirty folios.
     pub fn dirty_pages(&self) -> u64 {
         self.dirty
     }
 
-    /// Whether reclaim has found nothing but dirty folios, which have to be written before they can go, since this was
-    /// last asked.
-    /// Source: `shrink_inactive_list`, `WB_REASON_VMSCAN`.
+    /// Whether reclaim has found, since the last call of this, nothing but dirty folios, which have to be written before they can
+    /// be dropped.
     pub fn wants_writeback(&mut self) -> bool {
         std::mem::take(&mut self.lacks_writeback)
     }

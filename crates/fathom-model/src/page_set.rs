@@ -1,6 +1,6 @@
 //! Sets of a file's pages, as bits.
 
-/// Pages by their number in the file.
+/// A set of pages, by their number in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageSet {
     words: Vec<u64>,
@@ -10,7 +10,7 @@ pub struct PageSet {
 }
 
 impl PageSet {
-    /// How many pages there are.
+    /// The number of pages.
     pub fn pages(&self) -> u64 {
         self.pages
     }
@@ -56,7 +56,7 @@ impl PageSet {
         Some(later as u64 * 64 + u64::from(self.words[later].trailing_zeros()))
     }
 
-    /// Where the run of pages that begins at `index` ends, at most at `end`.
+    /// The end of the run of pages that begins at `index`, at most `end`.
     pub fn run_end(&self, index: u64, end: u64) -> u64 {
         let mut at = index;
         while at < end {

@@ -4,17 +4,17 @@
 //! writes: its share of the limit (`wb_thresh`) is the whole. Left out are the counters per CPU, groups,
 //! the strict limit, and real-time tasks.
 
-/// Pages that may be dirty.
+/// The thresholds of dirty pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
-    /// Beyond it the flusher writes until there are fewer: `bg_thresh`.
+    /// The flusher writes as long as more pages than this are dirty: `bg_thresh`.
     pub background: u64,
-    /// There shall be no more than that: `thresh`.
+    /// The limit of dirty pages: `thresh`.
     pub limit: u64,
 }
 
 impl Thresholds {
-    /// Where writers begin to pause. Source: `dirty_freerun_ceiling`.
+    /// The number of dirty pages at which writers begin to pause. Source: `dirty_freerun_ceiling`.
     pub fn freerun(self) -> u64 {
         self.limit.midpoint(self.background)
     }
@@ -26,21 +26,21 @@ impl Thresholds {
 pub struct Speed {
     /// Jiffies in a second.
     pub hz: u64,
-    /// What it took lately.
+    /// The recent bandwidth of writes.
     pub write_bandwidth: u64,
-    /// The same, smoothed.
+    /// The smoothed bandwidth of writes.
     pub avg_write_bandwidth: u64,
-    /// What one writer may dirty.
+    /// The rate at which one writer may dirty pages.
     pub dirty_ratelimit: u64,
-    /// What it tends to.
+    /// The rate that `dirty_ratelimit` tends to.
     pub balanced_dirty_ratelimit: u64,
     /// The limit that follows the threshold down slowly: `dirty_limit` of the domain.
     pub dirty_limit: u64,
     /// Whether more than the limit was dirty when a writer last looked.
     pub dirty_exceeded: bool,
-    /// Pages dirtied and written so far, and how many those were when the speed was last looked at.
+    /// Pages dirtied so far, and how many those were when the speed was last estimated.
     pub dirtied: u64,
-    /// See `dirtied`.
+    /// Pages written so far, and how many those were when the speed was last estimated.
     pub written: u64,
     dirtied_stamp: u64,
     written_stamp: u64,
@@ -53,18 +53,18 @@ pub struct Speed {
 pub struct Dirtier {
     /// Pages dirtied since it last looked.
     pub nr_dirtied: u64,
-    /// After so many it looks again.
+    /// The number of pages after which the task looks again.
     pub nr_dirtied_pause: u64,
-    /// From when on its pages are paid for, in jiffies.
+    /// The time from which its pages have to be paid for by pauses, in jiffies.
     pub dirty_paused_when: Option<u64>,
 }
 
-/// What balancing comes to.
+/// The result of balancing dirty pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Balance {
     /// Whether the flusher is to be woken.
     pub wakes_flusher: bool,
-    /// How many jiffies the writer pauses.
+    /// How long the writer pauses, in jiffies.
     pub pause: u64,
 }
 
@@ -82,26 +82,26 @@ impl Default for Dirtier {
 }
 
 impl Dirtier {
-    /// Whether so much was dirtied that the task must look. Source: `balance_dirty_pages_ratelimited`.
+    /// Whether the task has dirtied so many pages that it must look. Source: `balance_dirty_pages_ratelimited`.
     pub fn must_look(&self, speed: &Speed) -> bool {
         let often = if speed.dirty_exceeded { 32 >> (PAGE_SHIFT - 10) } else { u64::MAX };
         self.nr_dirtied >= self.nr_dirtied_pause.min(often)
     }
 }
 
-/// What is dirty, as a writer finds it, in pages.
+/// The dirty pages that a writer finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Dirty and not yet on the way.
+    /// Pages that are dirty and not yet under writeback.
     pub dirty: u64,
-    /// On the way to the device.
+    /// Pages under writeback.
     pub writeback: u64,
-    /// Whether the flusher is at work.
+    /// Whether the flusher is writing.
     pub is_flushing: bool,
 }
 
 impl Speed {
-    /// Of a device of which nothing is known yet.
+    /// The speed of a device of which nothing is known yet.
     pub fn unknown(hz: u64, thresholds: Thresholds) -> Self {
         Self {
             hz,
@@ -119,7 +119,7 @@ impl Speed {
         }
     }
 
-    /// The same of a device that took so many pages a second lately.
+    /// The same estimate for a device that took this many pages a second lately.
     #[must_use]
     pub fn expecting(mut self, pages: u64) -> Self {
         let pages = pages.max(1);
@@ -128,7 +128,7 @@ impl Speed {
         self
     }
 
-    /// Has a task that dirtied pages look at what is dirty. Source: one turn of `balance_dirty_pages`.
+    /// Makes a task that dirtied pages look at the dirty pages. Source: one turn of `balance_dirty_pages`.
     pub fn balance_dirty_pages(
         &mut self,
         task: &mut Dirtier,
@@ -178,16 +178,15 @@ impl Speed {
         Balance { pause, ..balance }
     }
 
-    /// A device without writes on the way gets some: idle time shall not count. Source:
-    /// `wb_bandwidth_estimate_start`.
+    /// Begins an estimate when an idle device gets writes, so that idle time does not count. Source: `wb_bandwidth_estimate_start`.
     pub fn start_estimate(&mut self, now: u64, is_idle: bool) {
         if is_idle && now > self.bw_time_stamp + self.interval() {
             (self.bw_time_stamp, self.dirtied_stamp, self.written_stamp) = (now, self.dirtied, self.written);
         }
     }
 
-    /// Looks at the device's speed, if that was not done for 200 ms. Source: `wb_update_bandwidth`, as
-    /// `do_writepages` calls it.
+    /// Updates the device's speed, unless that was done within the last 200 ms. Source: `wb_update_bandwidth`, as `do_writepages`
+    /// calls it.
     pub fn estimate(&mut self, now: u64) {
         if now > self.bw_time_stamp + self.interval() {
             self.update_bandwidth(now, None);
@@ -252,8 +251,8 @@ impl Speed {
         self.balanced_dirty_ratelimit = balanced;
     }
 
-    /// The rate that a writer has next, of one that is found balanced and one that it has now: a step towards
-    /// both, where both and the last balanced one agree on the direction. Source: `wb_update_dirty_ratelimit`.
+    /// The next rate of a writer, from the balanced rate and its present rate: a step towards both, if both and the last balanced
+    /// rate agree on the direction. Source: `wb_update_dirty_ratelimit`.
     pub fn next_ratelimit(&self, balanced: u64, task_ratelimit: u64, is_below: bool) -> u64 {
         let rate = self.dirty_ratelimit;
         let step = if is_below {
@@ -272,8 +271,7 @@ impl Speed {
         (dirty / (1 + per_pause) + 1).min((self.hz / 5).max(1))
     }
 
-    /// The shortest pause that is worth while, and after how many pages to look again. Source:
-    /// `wb_min_pause`.
+    /// The shortest useful pause, and the number of pages after which to look again. Source: `wb_min_pause`.
     pub fn wb_min_pause(&self, max_pause: u64, task_ratelimit: u64) -> (u64, u64) {
         let per_second = self.hz.next_power_of_two();
         let (hi, lo) = (self.avg_write_bandwidth.ilog2(), self.dirty_ratelimit.ilog2());
@@ -310,23 +308,22 @@ impl Dirtier {
     }
 }
 
-/// After how many pages a task looks again that need not pause. Source: `dirty_poll_interval`.
+/// The number of pages after which a task that need not pause looks again. Source: `dirty_poll_interval`.
 pub fn dirty_poll_interval(dirty: u64, limit: u64) -> u64 {
     if limit > dirty { 1 << ((limit - dirty).ilog2() >> 1) } else { 1 }
 }
 
-/// A device's part in what may be dirty and in what is.
+/// A device's share of the threshold and of the dirty pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Of the threshold: `wb_thresh`.
+    /// Its share of the threshold: `wb_thresh`.
     pub limit: u64,
-    /// Of the dirty pages: `wb_dirty`.
+    /// Its share of the dirty pages: `wb_dirty`.
     pub dirty: u64,
 }
 
-/// By how much a writer is slowed down or sped up so that the dirty pages come to the setpoint, in
-/// 1,024ths. `limit` is the one that follows the threshold down. Source: `wb_position_ratio`,
-/// `pos_ratio_polynom`.
+/// The factor by which a writer is slowed down or sped up so that the dirty pages come to the setpoint, in 1,024ths. `limit` is the
+/// limit that follows the threshold down. Source: `wb_position_ratio`, `pos_ratio_polynom`.
 pub fn wb_position_ratio(
     thresholds: Thresholds,
     limit: u64,
@@ -360,8 +357,7 @@ pub fn wb_position_ratio(
     ratio
 }
 
-/// How many pages of a file the flusher writes before it looks at the next. Source:
-/// `writeback_chunk_size`.
+/// The number of pages of a file that the flusher writes before it turns to the next file. Source: `writeback_chunk_size`.
 pub fn writeback_chunk_size(speed: &Speed) -> u64 {
     const LEAST: u64 = 4096 >> (PAGE_SHIFT - 10);
     let pages = (speed.avg_write_bandwidth / 2).min(speed.dirty_limit / 8);

@@ -38,39 +38,39 @@ pub use self::typed::{ALIASES, Named, named, names};
 /// Every parameter of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Which parts it has.
+    /// The parts of the model, chosen by words.
     pub choices: Choices,
     /// By [`Number::index`].
     numbers: Vec<Parameter>,
 }
 
-/// The values of all scalars, without where they come from.
+/// The values of all scalars, without their origins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scalars([f64; Scalar::ALL.len()]);
 
-/// The value of a number.
+/// The value of a number, with its interval and origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
     /// The value, in the number's unit.
     pub value: f64,
-    /// Where it lies with 95 % confidence, if that is known.
+    /// The interval of 95 % confidence, if it is known.
     pub interval: Option<[f64; 2]>,
-    /// Where it comes from.
+    /// The origin of the value.
     pub origin: Origin,
 }
 
 choice! {
-    /// Where a value comes from.
+    /// The origin of a value.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     Origin {
-        /// From samples of the machine that is modelled.
+        /// Measured on the machine that is modelled.
         Measured = "measured",
-        /// The kernel says so.
+        /// Declared by the kernel.
         Declared = "declared",
-        /// It was neither measured nor declared.
+        /// Neither measured nor declared.
         Assumed = "assumed",
-        /// It was set to see what would be if.
+        /// Set by the user to see the effect.
         Set = "set",
     }
 }
@@ -80,62 +80,62 @@ choice! {
 pub enum Number {
     /// A scalar.
     Scalar(Scalar),
-    /// A curve, and which of its points.
+    /// A curve, and the index of one of its points.
     Point(Curve, usize),
 }
 
-/// What there is to know of a scalar.
+/// Everything about a scalar.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// The name in files and on the command line.
+    /// The name of the scalar in files and on the command line.
     pub name: &'static str,
     /// The unit.
     pub unit: Unit,
-    /// The value of a model of which nothing is known.
+    /// The value in a model of which nothing is known.
     pub assumed: f64,
     /// How a calibration finds it.
     pub found: Found,
-    /// What it is, in one sentence.
+    /// What the scalar is, in one sentence.
     pub about: &'static str,
 }
 
-/// What there is to know of a curve.
+/// Everything about a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurveRow {
-    /// The name in files and on the command line.
+    /// The name of the curve in files and on the command line.
     pub name: &'static str,
     /// The unit of its heights.
     pub unit: Unit,
     /// The stage of a calibration that fits its heights.
     pub stage: Stage,
-    /// Its points: a size in bytes, the height there of a model of which nothing is known, and the least height from which a
-    /// calibration begins its search.
+    /// The points of the curve: a size in bytes, the height there in a model of which nothing is known, and the least height from
+    /// which a calibration begins its search.
     pub points: &'static [(u32, f64, f64)],
-    /// What it is, in one sentence.
+    /// What the curve is, in one sentence.
     pub about: &'static str,
 }
 
 /// How a calibration finds a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Found {
-    /// A stage fits it to its jobs, and begins its search at this value or above.
+    /// A stage fits the number to its jobs, and begins its search at this value or above.
     Fitted(Stage, f64),
-    /// It is read off the runs without a fit.
+    /// The number is measured directly, without a fit.
     Measured,
-    /// The kernel declares it, or a survey finds it.
+    /// The kernel declares the number, or a survey finds it.
     Declared,
-    /// It is not found.
+    /// No calibration finds the number.
     Assumed,
 }
 
 choice! {
-    /// The stages of a calibration, each of which fits one group of numbers, in their order.
+    /// The stages of a calibration in their order. Each fits one group of numbers.
     Stage {
         /// System calls, and copies of data that the CPU's caches hold.
         NearData = "calls and near data",
-        /// Copies of data that they do not hold.
+        /// Copies of data that the CPU's caches do not hold.
         FarData = "far data",
-        /// How far data are, by how many bytes are read over and over.
+        /// How the cost of copies depends on the bytes that are read over and over.
         Distances = "distance of cached data",
         /// Reads of far data at random.
         Jumps = "random reads of far data",
@@ -157,18 +157,18 @@ choice! {
         Ns = "ns",
         /// Nanoseconds per byte.
         NsPerByte = "ns_per_byte",
-        /// Pieces.
+        /// A number of things.
         Count = "count",
         /// A share of one.
         Share = "share",
     }
 }
 
-/// The least and the most that a number may be.
+/// The smallest and the largest value of any number.
 pub const BOUNDS: [f64; 2] = [0.0, 1e18];
 
 impl Curve {
-    /// Its points as numbers.
+    /// The points of the curve as numbers.
     pub fn numbers(self) -> impl DoubleEndedIterator<Item = Number> {
         (0..self.row().points.len()).map(move |point| Number::Point(self, point))
     }
@@ -187,7 +187,7 @@ impl Number {
         scalars.chain(Curve::ALL.iter().flat_map(|curve| curve.numbers()))
     }
 
-    /// Its name, by which `fathom.model/1` knows it, too: of a point the curve's with the size, as in `far_of_4m`.
+    /// The name of the number, which `fathom.model/1` uses as well. A point has the curve's name with the size, as in `far_of_4m`.
     pub fn name(self) -> String {
         match self {
             Self::Scalar(scalar) => scalar.row().name.to_owned(),
@@ -199,7 +199,7 @@ impl Number {
         }
     }
 
-    /// What there is to know of it; of a point what its curve is.
+    /// Everything about the number; for a point, about its curve.
     pub const fn row(self) -> Row {
         match self {
             Self::Scalar(scalar) => *scalar.row(),
@@ -211,12 +211,12 @@ impl Number {
         }
     }
 
-    /// The value of a model of which nothing is known.
+    /// The value in a model of which nothing is known.
     pub const fn assumed(self) -> Parameter {
         Parameter { value: self.row().assumed, interval: None, origin: Origin::Assumed }
     }
 
-    /// The size that a point belongs to; 0 of a scalar.
+    /// The size in bytes that a point belongs to; 0 for a scalar.
     pub const fn bytes(self) -> u32 {
         match self {
             Self::Scalar(_) => 0,
@@ -237,7 +237,7 @@ impl Number {
 }
 
 impl Parameters {
-    /// A model of which nothing is known.
+    /// The parameters of a model of which nothing is known.
     pub fn assumed() -> Self {
         Self { choices: Choices::default(), numbers: Number::all().map(Number::assumed).collect() }
     }
@@ -262,7 +262,7 @@ impl Parameters {
         Number::all().zip(self.numbers.iter().copied())
     }
 
-    /// Puts another parameter in place of a number's; a value beyond [`BOUNDS`] is brought back to them.
+    /// Sets a number's value, interval and origin; a value beyond [`BOUNDS`] is brought back to them.
     pub fn put(&mut self, number: impl Into<Number>, parameter: Parameter) {
         let [least, most] = BOUNDS;
         debug_assert!(!parameter.value.is_nan());
@@ -270,14 +270,14 @@ impl Parameters {
         self.numbers[number.into().index()] = Parameter { value, ..parameter };
     }
 
-    /// Sets a number to see what would be if.
+    /// Sets a number's value to see the effect.
     pub fn put_value(&mut self, number: impl Into<Number>, value: f64) {
         self.put(number, Parameter { value, interval: None, origin: Origin::Set });
     }
 }
 
 impl Parameter {
-    /// The parameter itself, where it is sound.
+    /// Returns the parameter if it is valid.
     ///
     /// # Errors
     /// One sentence: its value is beyond [`BOUNDS`], or outside of its interval.

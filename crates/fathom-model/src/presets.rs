@@ -13,7 +13,7 @@
 use crate::kernel::Kernel;
 use crate::parameters::{Choices, Device, Journal, Parameters, Scalar};
 
-/// Settings that belong together. What they do not name, costs above all, stays as it was measured.
+/// Settings that belong together. Parameters that they do not name, above all costs, keep their measured values.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// The name.
@@ -81,7 +81,7 @@ pub const PRESETS: [Preset; 7] = [
     },
 ];
 
-/// The preset of a name.
+/// The preset with this name.
 ///
 /// # Errors
 /// One sentence that lists the names there are.
@@ -92,7 +92,7 @@ pub fn preset(name: &str) -> Result<Preset, String> {
 }
 
 impl Preset {
-    /// The same model with these settings.
+    /// The same parameters with these settings.
     pub fn on(&self, parameters: &Parameters) -> Parameters {
         let mut changed = parameters.clone();
         (self.choices)(&mut changed.choices);

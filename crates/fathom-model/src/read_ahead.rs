@@ -9,25 +9,25 @@ mod large;
 use crate::kernel::Kernel;
 use crate::page_cache::{FetchId, FileId, Folio, PageCache};
 
-/// What one open file remembers of its reader: `struct file_ra_state`.
+/// What the kernel remembers of the reader of one open file: `struct file_ra_state`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reader {
     /// Where the last window begins.
     pub start: u64,
-    /// How long it is.
+    /// The length of the last window.
     pub size: u64,
-    /// How much of its end is read while the reader is still before it.
+    /// How many pages at its end are read while the reader is still before them.
     pub async_size: u64,
-    /// The order of the folios it is made of.
+    /// The order of the folios that it is made of.
     pub order: u32,
     /// The byte at which the last read ended; `None` before the first.
     pub previous: Option<u64>,
 }
 
-/// What the reader of a file has told the kernel of the order to come: `posix_fadvise(2)`.
+/// The advice that a reader has given the kernel on its access pattern: `posix_fadvise(2)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Advice {
-    /// Nothing.
+    /// No advice.
     #[default]
     Normal,
     /// POSIX_FADV_SEQUENTIAL: the window is twice as large.
@@ -36,26 +36,26 @@ pub enum Advice {
     Random,
 }
 
-/// What the rules need to know of a file and of the device below it.
+/// What the rules need to know of a file and of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Whose rules.
+    /// The kernel whose rules apply.
     pub kernel: Kernel,
     /// The largest window: `ra_pages`. Nothing is read ahead where it is zero.
     pub window: u64,
-    /// The largest request that the device likes: `io_pages`.
+    /// The largest request that the device prefers: `io_pages`.
     pub largest_io: u64,
     /// The smallest order that a folio may have: more than zero where a block is larger than a page.
     pub least_order: u32,
-    /// The largest; zero where the file system has no large folios.
+    /// The largest order that a folio may have; zero where the file system has no large folios.
     pub largest_order: u32,
     /// Whether the file was opened for, or advised of, random access.
     pub is_random: bool,
-    /// The file's length.
+    /// The file's length in pages.
     pub file_pages: u64,
 }
 
-/// One thing that the rules did, as a tracepoint tells it.
+/// One action of the rules, as a tracepoint records it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// `page_cache_sync_ra`: a page was missing.
@@ -103,7 +103,7 @@ pub enum Step {
 
 /// The rules, applied to one file by one reader.
 pub struct ReadAhead<'a> {
-    /// What holds of the file.
+    /// The limits of the file.
     pub limits: Limits,
     /// The cache that the file's pages are in.
     pub cache: &'a mut PageCache,
@@ -111,9 +111,9 @@ pub struct ReadAhead<'a> {
     pub file: FileId,
     /// The reader.
     pub reader: &'a mut Reader,
-    /// Who will fill what is added.
+    /// The read that will fill the added folios.
     pub fetch: Option<FetchId>,
-    /// Everything that was done, in order.
+    /// Every action so far, in order.
     pub steps: &'a mut Vec<Step>,
 }
 
@@ -121,13 +121,13 @@ pub struct ReadAhead<'a> {
 const FORCED_CHUNK: u64 = 512;
 
 impl ReadAhead<'_> {
-    /// The page at `index` is still not in the cache, though all was done that the rules say: it is read alone.
+    /// Reads the page at `index` alone, because it is still not in the cache after all rules.
     pub fn filemap_create_folio(&mut self, index: u64) {
         let order = self.limits.least_order;
         self.put(round_down(index, 1 << order), order, false);
     }
 
-    /// The page at `index` is not in the cache, and `request` pages from it are wanted.
+    /// Handles a miss: the page at `index` is not in the cache, and `request` pages from it are wanted.
     pub fn page_cache_sync_ra(&mut self, index: u64, request: u64) {
         self.steps.push(Step::Miss { index, request });
         let Limits { window, is_random, kernel, .. } = self.limits;
@@ -148,7 +148,7 @@ impl ReadAhead<'_> {
         }
     }
 
-    /// A reader who wants `request` pages from the marked `folio` on has touched it.
+    /// Handles a marked folio: a reader that wants `request` pages from it on has touched it.
     pub fn page_cache_async_ra(&mut self, folio: Folio, request: u64) {
         if self.limits.window == 0 {
             return;
@@ -164,8 +164,8 @@ impl ReadAhead<'_> {
         }
     }
 
-    /// Reads at most the larger of a window and a request of the device, without a mark: what
-    /// POSIX_FADV_WILLNEED does, and every miss of a reader who jumps about.
+    /// Reads at most the larger of a window and a request of the device, without a mark: for POSIX_FADV_WILLNEED, and for every
+    /// miss of a reader that jumps about.
     pub fn force_page_cache_ra(&mut self, index: u64, count: u64) {
         let count = count.min(self.limits.largest_io.max(self.limits.window));
         let mut done = 0;

@@ -20,31 +20,31 @@ use std::collections::BTreeMap;
 
 use fathom_program::call::Direction;
 
-/// What `/sys/block/*/queue` has of it, times in ns.
+/// The scheduler's settings in `/sys/block/*/queue`, times in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Settings {
-    /// The age at which a read goes before what lies better, and that of a write.
+    /// The age at which a read, and a write, goes before requests in a better order.
     pub expire: [u64; 2],
-    /// So many requests of one direction, in their order on the device, count as one.
+    /// The number of requests of one direction, in their order on the device, that make a batch.
     pub fifo_batch: u32,
-    /// How often reads go before a write that waits.
+    /// How often reads may go before a write that waits.
     pub writes_starved: u32,
     /// The largest request, in the unit of [`Span::length`].
     pub largest: u64,
 }
 
-/// What a request moves; in sectors, pages or whatever else.
+/// The range that a request moves, in sectors, pages or any other unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Whether it reads.
     pub direction: Direction,
     /// Where it begins.
     pub start: u64,
-    /// How long it is.
+    /// The length of the range.
     pub length: u64,
 }
 
-/// A queue of requests, which their owner knows by numbers.
+/// A queue of requests, which its owner identifies by numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadline {
     settings: Settings,
@@ -78,9 +78,9 @@ struct Waiting {
 /// A request that became part of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Merged {
-    /// The other.
+    /// The request that it became part of.
     pub into: u64,
-    /// A third one that touched the two, and is part of that other, too.
+    /// A third request that touched the other end, and is now part of the same request.
     pub absorbed: Option<u64>,
 }
 
@@ -116,8 +116,8 @@ impl Deadline {
         self.inserted += 1;
     }
 
-    /// Makes a request part of one that waits and ends where it begins, or begins where it ends. If there is one that
-    /// touches the other end, it is made part of the same. Source: `elv_merge`, `attempt_merge`.
+    /// Makes a range part of a waiting request that ends where the range begins, or begins where it ends. A request that touches
+    /// the other end becomes part of the same. Source: `elv_merge`, `attempt_merge`.
     pub fn merge(&mut self, span: Span) -> Option<Merged> {
         let largest = self.settings.largest;
         let side = &mut self.sides[span.direction as usize];
@@ -143,7 +143,7 @@ impl Deadline {
         Some(merged.unwrap_or(Merged { into: waiting.id, absorbed: None }))
     }
 
-    /// Takes the request that goes to the device next. Source: `__dd_dispatch_request`.
+    /// Takes the next request for the device. Source: `__dd_dispatch_request`.
     pub fn dispatch(&mut self, now: u64) -> Option<(u64, Span)> {
         if let Some(key) = self.side(self.last_dir).next_request()
             && self.batching < self.settings.fifo_batch

@@ -23,7 +23,7 @@
 
 use fathom_program::call::CallKind;
 
-/// A stream: what `struct _IO_FILE` says of its buffer, pointers counted from where that begins.
+/// A stream: what `struct _IO_FILE` says of its buffer, with positions counted from the start of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
     /// `_IO_buf_end`.
@@ -45,14 +45,14 @@ pub struct Stream {
     descriptor: u64,
 }
 
-/// A call of the library under way: what it asks the kernel for.
+/// A call of the C library under way: the system calls that it makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Library {
     /// The system calls, in order.
     pub asked: Vec<Asked>,
-    /// Bytes that it copied between the buffer and the caller.
+    /// Bytes that the call copied between the buffer and the caller.
     pub copied: u64,
-    /// The length of the file, which what it writes may extend.
+    /// The length of the file, which writes may extend.
     pub length: u64,
 }
 
@@ -61,9 +61,9 @@ pub struct Library {
 pub struct Asked {
     /// `read(2)`, `write(2)` or `lseek(2)`.
     pub call: CallKind,
-    /// Where the descriptor is before it; of `lseek` where it is afterwards.
+    /// The descriptor's position before the call; for `lseek` the position after it.
     pub offset: u64,
-    /// How many bytes are asked for.
+    /// The number of bytes asked for.
     pub bytes: u64,
 }
 
@@ -71,14 +71,14 @@ pub struct Asked {
 const LEAST_BLOCK: u64 = 128;
 
 impl Library {
-    /// A call about a file of a length.
+    /// A call on a file of this length.
     pub fn on(length: u64) -> Self {
         Self { asked: Vec::new(), copied: 0, length }
     }
 }
 
 impl Stream {
-    /// A stream that has just been opened, with a buffer of so many bytes.
+    /// A newly opened stream with a buffer of `size` bytes.
     pub fn new(size: u64) -> Self {
         Self {
             size: size.max(1),
@@ -101,7 +101,7 @@ impl Stream {
         self.descriptor + at - self.read_end
     }
 
-    /// Reads so many bytes, or those up to the end of the file. Source: `_IO_file_xsgetn`.
+    /// Reads `bytes` bytes, or those up to the end of the file. Source: `_IO_file_xsgetn`.
     pub fn fread(&mut self, bytes: u64, library: &mut Library) {
         let mut want = bytes;
         while want > 0 {
@@ -130,7 +130,7 @@ impl Stream {
         }
     }
 
-    /// Writes so many bytes. Source: `_IO_new_file_xsputn`.
+    /// Writes `bytes` bytes. Source: `_IO_new_file_xsputn`.
     pub fn fwrite(&mut self, bytes: u64, library: &mut Library) {
         let room = bytes.min(self.write_end - self.write_ptr);
         self.write_ptr += room;
@@ -147,7 +147,7 @@ impl Stream {
         self.put(left - direct, library);
     }
 
-    /// Goes to a byte of the file. Source: `_IO_new_file_seekoff` with SEEK_SET.
+    /// Moves to a byte of the file. Source: `_IO_new_file_seekoff` with SEEK_SET.
     pub fn fseek(&mut self, to: u64, library: &mut Library) {
         let must_be_exact = self.read_base == self.read_end && self.write_base == self.write_ptr;
         if self.is_putting {
@@ -178,7 +178,7 @@ impl Stream {
         (self.offset, self.is_at_end) = (Some(self.descriptor), false);
     }
 
-    /// Writes what is in the buffer, or gives back what was read too much. Source: `_IO_new_file_sync`.
+    /// Writes out the buffer, or moves back over bytes that were read too much. Source: `_IO_new_file_sync`.
     pub fn fflush(&mut self, library: &mut Library) {
         self.write_pending(library);
         if self.read_ptr != self.read_end {
@@ -188,7 +188,7 @@ impl Stream {
         self.offset = None;
     }
 
-    /// Writes what is in the buffer, before the stream goes. Source: `_IO_new_file_close_it`.
+    /// Writes out the buffer before the stream is closed. Source: `_IO_new_file_close_it`.
     pub fn fclose(&mut self, library: &mut Library) {
         if self.is_putting {
             self.write_pending(library);

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-/// The throttle of a queue.
+/// The throttle of the writes of a queue: blk-wbt.
 #[derive(Clone, Debug)]
 pub struct Throttle<R> {
     /// What a read may take: `min_lat_nsec`; zero for no throttle.
@@ -49,9 +49,9 @@ struct Seen {
 /// Why something is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// Somebody waits: REQ_SYNC.
+    /// A caller waits for it: REQ_SYNC.
     Sync,
-    /// Nobody does: REQ_BACKGROUND.
+    /// No caller waits for it: REQ_BACKGROUND.
     Background,
 }
 
@@ -73,7 +73,7 @@ const UNKNOWN_BUMP: u32 = 5;
 const CLOSE: u64 = 100_000_000;
 
 impl<R> Throttle<R> {
-    /// A throttle for reads that may take `min_lat` ns, of a queue of so many requests.
+    /// A throttle for reads that may take `min_lat` ns, of a queue of `queue_depth` requests.
     pub fn new(min_lat: u64, queue_depth: u32, has_cache: bool) -> Self {
         let depth = Depth { queue_depth, max_depth: 0, scale_step: 0, scaled_max: false };
         let mut throttle = Self {
@@ -97,18 +97,18 @@ impl<R> Throttle<R> {
         throttle
     }
 
-    /// Whether it holds anything at all.
+    /// Whether the throttle limits anything.
     pub fn is_on(&self) -> bool {
         self.min_lat > 0
     }
 
-    /// A read comes. Source: `wbt_wait`.
+    /// Records the arrival of a read. Source: `wbt_wait`.
     pub fn read_comes(&mut self, now: u64) {
         self.last_issue = Some(now);
     }
 
-    /// A write comes; it is given back if it may go on, and kept if it has to wait. `waits` says whether a writer had
-    /// to pause for its dirty pages within the last second. Source: `wbt_wait`, `rq_qos_wait`.
+    /// Records the arrival of a write; returns it if it may go on, and keeps it if it has to wait. `waits` says whether a writer
+    /// had to pause for its dirty pages within the last second. Source: `wbt_wait`, `rq_qos_wait`.
     pub fn write_comes(&mut self, write: R, urgency: Urgency, waits: bool, now: u64) -> Option<R> {
         if self.sleepers.is_empty() && self.inc_below(urgency, waits, now) {
             return Some(write);
@@ -117,12 +117,12 @@ impl<R> Throttle<R> {
         None
     }
 
-    /// A read goes to the device. Source: `wbt_issue`.
+    /// Records that a read goes to the device. Source: `wbt_issue`.
     pub fn read_issued(&mut self, id: u64, now: u64) {
         self.sync_issue.get_or_insert((id, now));
     }
 
-    /// A read is done that took so long from when it went to the device. Source: `wbt_done`, `blk_stat_add`.
+    /// Records the end of a read, `took` ns after it went to the device. Source: `wbt_done`, `blk_stat_add`.
     pub fn read_done(&mut self, id: u64, took: u64, now: u64) {
         self.last_comp = Some(now);
         if self.sync_issue.is_some_and(|(issued, _)| issued == id) {
@@ -132,13 +132,13 @@ impl<R> Throttle<R> {
         (self.seen.reads, self.seen.fastest_read) = (self.seen.reads + 1, fastest);
     }
 
-    /// A write is done; gives those that may go on now. Source: `wbt_rqw_done`.
+    /// Records the end of a write; returns the writes that may go on now. Source: `wbt_rqw_done`.
     pub fn write_done(&mut self, waits: bool, now: u64) -> Vec<R> {
         self.seen.writes += 1;
         self.write_freed(waits, now)
     }
 
-    /// The same of a write that became part of another.
+    /// Records that a write became part of another; returns the writes that may go on now.
     pub fn write_freed(&mut self, waits: bool, now: u64) -> Vec<R> {
         self.inflight = self.inflight.saturating_sub(1);
         let limit = if self.has_cache && !waits { 0 } else { self.wb_normal };
@@ -149,7 +149,7 @@ impl<R> Throttle<R> {
         if wakes { self.wake_all(waits, now) } else { Vec::new() }
     }
 
-    /// In how many ns the window is over that has to be begun; asked once. Source: `rwb_arm_timer`.
+    /// The ns until the end of the window that has to be begun; reported once. Source: `rwb_arm_timer`.
     pub fn arm_timer(&mut self) -> Option<u64> {
         if self.is_armed || !self.is_on() || (self.inflight == 0 && self.depth.scale_step == 0) {
             return None;
@@ -162,7 +162,7 @@ impl<R> Throttle<R> {
         Some(self.window)
     }
 
-    /// A window is over: more or fewer may be under way; gives those that may go on now. Source: `wb_timer_fn`.
+    /// Ends a window, so that more or fewer writes may be under way; returns those that may go on now. Source: `wb_timer_fn`.
     pub fn timer_fn(&mut self, waits: bool, now: u64) -> Vec<R> {
         self.is_armed = false;
         let latency = self.latency_exceeded(waits, now);

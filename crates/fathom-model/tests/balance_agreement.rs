@@ -133,13 +133,13 @@ fn a_writers_rate_and_pause_are_the_kernels() {
             same[1] += u32::from(period == balance.period);
             let due = period - balance.think;
             // Where a task goes on without a pause, what it owes is not told, but what it has ahead is.
-            let told = match paid {
+            let pause = match paid {
                 None => longest,
                 Some(_) if due < shortest => due.min(0),
                 Some(_) => due.min(longest),
             };
             // The longest pause follows a bandwidth that may be looked at in between: a tick more or less.
-            same[2] += u32::from((told - balance.pause).abs() <= 1);
+            same[2] += u32::from((pause - balance.pause).abs() <= 1);
         }
     }
     println!("rate, period, pause: {same:?} of {all}");

@@ -164,8 +164,8 @@ fn on_glibc(
     traced.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
     assert!(traced.wait().unwrap().success());
     let mut position = 0;
-    let told = fs::read_to_string(&log).unwrap();
-    told.lines().filter(|line| !line.starts_with("+++")).map(|line| call_of(line, &mut position)).collect()
+    let text = fs::read_to_string(&log).unwrap();
+    text.lines().filter(|line| !line.starts_with("+++")).map(|line| call_of(line, &mut position)).collect()
 }
 
 /// `read(3, ""..., 4096) = 100`: the call and what came of it.

@@ -247,7 +247,7 @@ fn marking_text(tokens: &[(String, Time)], now: Time) -> Option<String> {
     }
 }
 
-/// What is written beside an arc: nothing for one token at once.
+/// The label of an arc: empty for one token at once.
 fn arc_label(arc: &Arc) -> String {
     let mut label = match arc.kind {
         ArcKind::Input(1) | ArcKind::Output(Some(1)) | ArcKind::Read => String::new(),

@@ -1,6 +1,6 @@
 //! From runs on a real mount to a model: in stages, each of which identifies one group of parameters.
 //!
-//! A stage runs a few jobs and searches for the prices at which the model takes the times that they took.
+//! A stage runs a few jobs and searches for the costs with which the model reproduces the measured times.
 //! What a stage has found holds for those after it. Last come jobs that nothing was fitted to: how far the
 //! model is off on them is what its predictions are widened by.
 
@@ -34,7 +34,7 @@ use fathom_program::job::{self, Direction, Job, Pattern};
 use fathom_run::fault::Fault;
 use fathom_run::load::{self, Needs, Outcome, Testbed};
 
-/// How often each job is run: what disturbed one run or two does not move the median.
+/// How often each job is run, so that a disturbance of one run or two does not move the median.
 pub const REPEATS: usize = 4;
 /// The share of the time that is kept for the checks.
 const CHECKS: f64 = 0.35;
@@ -43,27 +43,28 @@ const UNKNOWN: f64 = 0.7;
 /// Numbers of requests side by side that are tried.
 const DEPTHS: [f64; 4] = [1.0, 2.0, 8.0, 64.0];
 
-/// What a stage came to, for whoever looks on.
+/// The result of a stage, for display.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Account {
-    /// What it was about.
+    /// What the stage measured.
     pub name: String,
-    /// Its jobs: the name, the measured and the simulated time per transfer in ns.
+    /// The jobs of the stage: name, measured and simulated time per transfer in ns.
     pub jobs: Vec<(String, f64, f64)>,
     /// The measured time of each run of each job, in ns per transfer.
     #[serde(default)]
     pub runs: Vec<Vec<f64>>,
-    /// How many of them were disturbed by work on the same core, with no quiet one instead.
+    /// How many of these runs were disturbed by work on the same core, with no undisturbed run in their place.
     #[serde(default)]
     pub disturbed: usize,
-    /// By how much the later half of its runs took longer than the earlier one, as a share.
+    /// By how much the later half of the stage's runs took longer than the earlier half, as a share.
     #[serde(default)]
     pub drift: f64,
-    /// What the system refused.
+    /// Jobs that the system refused, with the reason.
     pub refused: Vec<String>,
 }
 
-/// What a calibration needs: its files lie next to each other, and what only writes does so again in each repeat.
+/// Space and writes that a calibration needs: its files exist at the same time, and jobs that only write do so again in each
+/// repeat.
 ///
 /// # Errors
 /// A job that makes no sense.
@@ -78,7 +79,7 @@ pub fn needs() -> Result<Needs, String> {
     })
 }
 
-/// The jobs that a calibration fits to, on a device that nothing limits.
+/// The jobs that a calibration fits the model to, on a device without limits.
 pub fn jobs() -> Vec<Job> {
     stages(&Model::assumed()).into_iter().flat_map(|stage| stage.jobs).collect()
 }
@@ -90,7 +91,9 @@ fn checks() -> Result<Vec<SingleRuns>, String> {
     Ok(SingleRuns::of(&file))
 }
 
-/// Fits the parameters of a model to runs at `testbed`; the model brings what is declared or found by other means.
+/// Fits the parameters of a model to runs at `testbed`; the model brings what is declared or found by other means. The jobs of all
+/// stages run in random order over the whole time, so that each stage sees the machine, and its drift, as the others do. `seed`
+/// decides the order.
 ///
 /// The jobs of all stages run in random turns over the whole time, so that each stage sees the machine as the
 /// others do, and how it drifts meanwhile. `seed` decides their order.
@@ -158,7 +161,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     Ok(accounts)
 }
 
-/// A job of each class that calibrations run.
+/// One job of each class that calibrations check the model with.
 pub fn one_check_of_each(model: &Model) -> Vec<Job> {
     let mut of_class: BTreeMap<String, Vec<Job>> = BTreeMap::new();
     for job in jobs() {
@@ -172,25 +175,25 @@ fn schedule(seed: u64, rest: Duration, leaves: Duration) -> Schedule {
     Schedule { repeats: REPEATS, seed, rest, state: Settled::ByRuns, leaves }
 }
 
-/// What the loop does between two calls, which needs no model: the time that no call took.
+/// Sets the time that the loop spends between two calls. It needs no model: it is the time that no call took.
 fn between_calls(model: &mut Model, stage: &Stage, trials: &[Trial]) {
     let Some((scalar, direction)) = stage.caller() else { return };
     let idle = |outcome: &Outcome| {
         let side = &outcome.transfers[direction as usize];
         let calls = side.latency.count().max(1) as f64;
         let busy = side.latency.sum() as f64 * outcome.ns_per_tick;
-        let beside = (outcome.elapsed_ns as f64 - busy) / calls;
+        let between = (outcome.elapsed_ns as f64 - busy) / calls;
         let own = if direction == Direction::Write { model.parameters[Scalar::Caller] } else { 0.0 };
         let per = if direction == Direction::Write { side.bytes as f64 / calls } else { 1.0 };
-        ((beside - own) / per).max(0.0)
+        ((between - own) / per).max(0.0)
     };
     let does_it_alone = |trial: &&Trial| trial.job.directions().all(|one| one == direction);
     let all: Vec<f64> = trials.iter().filter(does_it_alone).flat_map(|trial| trial.each(idle)).collect();
     put_middle(model, scalar, &all);
 }
 
-/// What each sync writes beside its data, as the device counted it: of a log as a whole, and in how many writes, or of jbd2's
-/// journal the blocks that are neither the transaction's first nor its last (`jbd2_journal_commit_transaction`); and how many
+/// What each sync writes in addition to its data, as the device counted it. Without jbd2: the bytes and writes of the log as a
+/// whole. With jbd2: the blocks between the transaction's first and its last (`jbd2_journal_commit_transaction`), and how many
 /// more where new blocks lie apart, in files that are small enough for one block of extents.
 fn logs(model: &mut Model, trials: &[Trial]) {
     const ENDS: f64 = 2.0;
@@ -437,11 +440,11 @@ fn simulated(job: &Job, model: &Model) -> Option<Outcome> {
 
 fn account(name: &str, model: &Model, trials: &[Trial]) -> Account {
     let still = without_noise(model);
-    let told = |trial: &Trial| {
+    let of_trial = |trial: &Trial| {
         let simulated = time(&trial.job, &still);
         Some(((trial.job.name.clone(), trial.ns_per_transfer()?, simulated), trial.each(ns_per_transfer)))
     };
-    let (jobs, runs) = trials.par_iter().filter_map(told).unzip();
+    let (jobs, runs) = trials.par_iter().filter_map(of_trial).unzip();
     let refused =
         trials.iter().filter_map(|trial| Some(format!("{}: {}", trial.job.name, trial.refusal.as_ref()?)));
     Account {
@@ -513,7 +516,7 @@ mod tests {
             Trial { job, runs: vec![run], disturbed: 0, refusal: None }
         };
         // What one of many takes, of what one alone does.
-        let told = |reads: f64, writes: f64| {
+        let found = |reads: f64, writes: f64| {
             let jobs = stages(&Model::assumed()).into_iter().flat_map(|stage| stage.jobs);
             let took = |job: &Job| match (job.depth.most > 1, job.does(Direction::Read)) {
                 (true, true) => 50_000.0 * reads,
@@ -535,13 +538,13 @@ mod tests {
                     .collect::<Vec<_>>(),
             )
         };
-        assert_eq!([told(1.0, 1.1), told(0.9, 0.9)], [Queued::InTurn; 2]);
-        assert_eq!([told(0.2, 1.0), told(1.0, 0.3), told(0.1, 0.1)], [Queued::Together; 3]);
+        assert_eq!([found(1.0, 1.1), found(0.9, 0.9)], [Queued::InTurn; 2]);
+        assert_eq!([found(0.2, 1.0), found(1.0, 0.3), found(0.1, 0.1)], [Queued::Together; 3]);
         assert_eq!(queued(&[]), Queued::Together);
     }
 
     #[test]
-    fn a_log_is_what_the_device_wrote_beside_the_data() {
+    fn a_log_is_what_the_device_wrote_in_addition_to_the_data() {
         let trial = |name: &str, fsync: u32, writes: u32, pages: u64| {
             let jobs = stages(&Model::assumed()).into_iter().flat_map(|stage| stage.jobs);
             let job = jobs.into_iter().find(|job| job.name == name).unwrap();

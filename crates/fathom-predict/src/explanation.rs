@@ -13,8 +13,8 @@
 //! slow.set("readahead=16K")?;
 //! slow.set("seek_call=1us")?;
 //! let job = Job { size: Some(1 << 20), ..Job::named("cold") };
-//! let told = explain(&[job], ["quick".into(), "slow".into()], [&Model::assumed(), &slow], Vec::new(), 1)?;
-//! let parts = &told.jobs[0].parts;
+//! let explained = explain(&[job], ["quick".into(), "slow".into()], [&Model::assumed(), &slow], Vec::new(), 1)?;
+//! let parts = &explained.jobs[0].parts;
 //! assert_eq!(parts[0].parameter, "readahead");
 //! assert!(parts[0].share.unwrap() > 0.9);
 //! # Ok::<(), String>(())
@@ -35,16 +35,16 @@ use fathom_program::units::{Bytes, Nanos};
 use fathom_run::load::{Outcome, per_second};
 use fathom_survey::finding::Finding;
 
-/// The name of the schema that [`Explanation`] is published under.
+/// The schema of a written [`Explanation`].
 pub const SCHEMA: &str = "fathom.explanation/1";
 
 /// Two results whose logarithms differ by less are the same: the parameters have nothing to account for.
 const SAME: f64 = 0.01;
 
-/// Findings of two surveys that are less than so many times apart are not told as different.
+/// Findings of two surveys that differ by less than this factor are not reported as different.
 const NEAR: f64 = 1.25;
 
-/// What accounts for the difference of two models, as it is written.
+/// Which parameters account for the difference of two models, as it is written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "fathom.explanation/1")]
 pub struct Explanation {
@@ -53,29 +53,30 @@ pub struct Explanation {
     pub schema: String,
     /// The version of Fathom that wrote it.
     pub version: String,
-    /// What the two are called.
+    /// The names of the two models.
     pub names: [String; 2],
     /// One entry per job.
     pub jobs: Vec<Explained>,
-    /// What else is known to differ, and has no part in a prediction.
+    /// Other known differences that have no part in a prediction, one sentence each.
     pub unmodelled: Vec<String>,
-    /// For surveys: the model that both have what surveys do not measure from.
+    /// For surveys: the model that both take from for everything that surveys do not measure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alike: Option<String>,
 }
 
-/// A job on both.
+/// The explanation of one job on both models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explained {
     /// The job's name.
     pub job: String,
-    /// Bytes per second in both directions, as `fathom predict` has them on each.
+    /// Bytes per second in both directions on each model, as `fathom predict` predicts them.
     pub bytes_per_second: [f64; 2],
-    /// Where these lie with 90 % confidence.
+    /// The intervals of these rates with 90 % confidence.
     pub intervals: [[f64; 2]; 2],
-    /// Every parameter in which the two differ; that with the largest share first.
+    /// Every parameter in which the two models differ, the one with the largest share first.
     pub parts: Vec<Part>,
-    /// The share of what predictions are corrected by because the models were off on runs; nothing where the two are the same.
+    /// The share of the difference that comes from the corrections of each model, which it learned from runs; none where the rates
+    /// are the same.
     pub correction: Option<f64>,
 }
 
@@ -87,22 +88,23 @@ impl Explained {
     }
 }
 
-/// What one parameter does.
+/// The part of one parameter in the difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
-    /// The parameter.
+    /// The name of the parameter.
     pub parameter: String,
-    /// Its value on each, with the unit.
+    /// The value of the parameter in each model, with the unit.
     pub values: [String; 2],
-    /// Bytes per second of the first with the second's value.
+    /// Bytes per second of the first model with the second's value.
     pub first_with_it: f64,
-    /// Bytes per second of the second with the first's value.
+    /// Bytes per second of the second model with the first's value.
     pub second_without_it: f64,
-    /// Its share of the difference: 1 is all of it, a negative one works against it; nothing where the two are the same.
+    /// The parameter's share of the difference: 1 is all of it, a negative share works against it; none where the rates are the
+    /// same.
     pub share: Option<f64>,
 }
 
-/// Says which parameters account for the difference between two models, job by job; `unmodelled` is kept as it is.
+/// Finds which parameters account for the difference between two models, job by job; `unmodelled` is kept as it is.
 ///
 /// # Errors
 /// What the models can't express, by name.
@@ -172,11 +174,11 @@ pub fn explain(
     })
 }
 
-/// Two models of what surveys found, on top of one of which nothing is known there; and in a sentence each what else
-/// differs between the surveys, which no parameter stands for.
+/// Makes a model of each of two surveys' findings, on top of `base`. Also returns a sentence on each other difference between the
+/// surveys, which no parameter stands for.
 pub fn of_surveys(base: &Model, findings: [&[Finding]; 2]) -> ([Model; 2], Vec<String>) {
     let [(first, others), (second, seconds)] = findings.map(|findings| as_surveyed(base, findings));
-    let told = |one: &&Finding| {
+    let difference = |one: &&Finding| {
         let other = seconds.iter().find(|other| other.parameter == one.parameter)?;
         let [a, b] = [one.value.as_ref()?, other.value.as_ref()?];
         let is_near = a.as_number().zip(b.as_number()).is_some_and(|(a, b)| a.max(b) < NEAR * a.min(b));
@@ -184,7 +186,7 @@ pub fn of_surveys(base: &Model, findings: [&[Finding]; 2]) -> ([Model; 2], Vec<S
         (a != b && !is_near)
             .then(|| format!("{}: {a_words} on the first, {b_words} on the second", one.parameter))
     };
-    let unmodelled = others.iter().filter_map(told).collect();
+    let unmodelled = others.iter().filter_map(difference).collect();
     ([first, second], unmodelled)
 }
 
@@ -264,31 +266,31 @@ mod tests {
     #[test]
     fn the_parameter_that_slows_a_job_has_the_whole_share() {
         let random = Job { pattern: fathom_program::job::Pattern::Random, ..cold("random") };
-        let told = of(&["device_latency=800us", "open_call=1ms", "block=1K"], random);
-        assert_eq!(told.parts[0].parameter, "device_latency");
-        assert!((told.parts[0].share.unwrap() - 1.0).abs() < 0.02, "{told:?}");
-        assert!(told.parts[1..].iter().all(|part| part.share.unwrap().abs() < 0.02), "{told:?}");
-        assert_eq!(told.parts[0].values, ["80 us", "800 us"]);
+        let explained = of(&["device_latency=800us", "open_call=1ms", "block=1K"], random);
+        assert_eq!(explained.parts[0].parameter, "device_latency");
+        assert!((explained.parts[0].share.unwrap() - 1.0).abs() < 0.02, "{explained:?}");
+        assert!(explained.parts[1..].iter().all(|part| part.share.unwrap().abs() < 0.02), "{explained:?}");
+        assert_eq!(explained.parts[0].values, ["80 us", "800 us"]);
     }
 
     #[test]
     fn a_limit_and_the_device_that_obeys_it_share_what_they_do_together() {
-        let told = of(&["device=token_bucket", "limit_read_rate=20M"], cold("held"));
-        let names: BTreeSet<&str> = told.parts.iter().map(|part| part.parameter.as_str()).collect();
+        let explained = of(&["device=token_bucket", "limit_read_rate=20M"], cold("held"));
+        let names: BTreeSet<&str> = explained.parts.iter().map(|part| part.parameter.as_str()).collect();
         assert_eq!(names, ["device", "limit_read_rate"].into());
-        let shares: Vec<f64> = told.parts.iter().map(|part| part.share.unwrap()).collect();
-        assert!(shares.iter().all(|share| (0.4..0.6).contains(share)), "{told:?}");
+        let shares: Vec<f64> = explained.parts.iter().map(|part| part.share.unwrap()).collect();
+        assert!(shares.iter().all(|share| (0.4..0.6).contains(share)), "{explained:?}");
     }
 
     #[test]
     fn prices_that_make_up_for_each_other_add_up_to_the_difference() {
         let random = Job { pattern: fathom_program::job::Pattern::Random, ..cold("random") };
-        let told = of(&["device_latency=20us", "submission=150us"], random);
-        let [longer, shorter] = [&told.parts[0], &told.parts[1]];
+        let explained = of(&["device_latency=20us", "submission=150us"], random);
+        let [longer, shorter] = [&explained.parts[0], &explained.parts[1]];
         assert_eq!([&longer.parameter, &shorter.parameter], ["submission", "device_latency"]);
         let [one, other] = [longer, shorter].map(|part| part.share.unwrap());
-        assert!(one > 1.5 && other < -0.5 && (one + other - 1.0).abs() < 0.05, "{told:?}");
-        assert!(told.correction.unwrap().abs() < 0.01 && !told.is_open(), "{told:?}");
+        assert!(one > 1.5 && other < -0.5 && (one + other - 1.0).abs() < 0.05, "{explained:?}");
+        assert!(explained.correction.unwrap().abs() < 0.01 && !explained.is_open(), "{explained:?}");
     }
 
     #[test]
@@ -300,17 +302,17 @@ mod tests {
         };
         let (first, mut second) = (Model::assumed(), Model::assumed());
         second.set("device_latency=8ms").unwrap();
-        let told = |models: [&Model; 2]| {
+        let explained = |models: [&Model; 2]| {
             explain(&[cold("one")], ["a", "b"].map(str::to_owned), models, Vec::new(), 1)
                 .unwrap()
                 .jobs
                 .remove(0)
         };
-        let same = told([&with(&first, residual(1.0, 0.05)), &with(&first, residual(0.5, 0.05))]);
+        let same = explained([&with(&first, residual(1.0, 0.05)), &with(&first, residual(0.5, 0.05))]);
         assert!(same.parts.is_empty() && (same.correction.unwrap() - 1.0).abs() < 1e-9, "{same:?}");
         for (spread, is_open) in [(0.05, false), (3.0, true)] {
             let [a, b] = [&first, &second].map(|model| with(model, residual(1.0, spread)));
-            let both = told([&a, &b]);
+            let both = explained([&a, &b]);
             assert_eq!(
                 (both.is_open(), both.parts[0].parameter.as_str()),
                 (is_open, "device_latency"),
@@ -321,11 +323,11 @@ mod tests {
 
     #[test]
     fn where_nothing_differs_nothing_is_accounted_for() {
-        let told = of(&[], cold("same"));
-        assert!(told.parts.is_empty() && told.bytes_per_second[0] == told.bytes_per_second[1]);
-        assert_eq!(told.correction, None);
+        let explained = of(&[], cold("same"));
+        assert!(explained.parts.is_empty() && explained.bytes_per_second[0] == explained.bytes_per_second[1]);
+        assert_eq!(explained.correction, None);
         // A parameter that this job has no use for.
-        let told = of(&["open_call=5us"], cold("same"));
-        assert_eq!(told.parts[0].share, None);
+        let explained = of(&["open_call=5us"], cold("same"));
+        assert_eq!(explained.parts[0].share, None);
     }
 }

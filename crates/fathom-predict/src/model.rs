@@ -28,12 +28,12 @@ pub use fathom_model::parameters::{
 
 use fathom_run::provenance::{MachineFacts, MountFacts};
 
-/// The name of the schema that [`Model`] is published under.
+/// The schema of a written [`Model`].
 pub const SCHEMA: &str = "fathom.model/2";
 /// The schema of models that were written before: the points of curves are parameters of their own in it.
 const BEFORE: &str = "fathom.model/1";
 
-/// What a device may be held to: bytes a second read and written, and requests a second read and written.
+/// Limits that a device may be held to: bytes per second read and written, and requests per second read and written.
 pub const LIMITS: [Scalar; 4] =
     [Scalar::LimitReadRate, Scalar::LimitWriteRate, Scalar::LimitReadIops, Scalar::LimitWriteIops];
 
@@ -41,13 +41,13 @@ pub const LIMITS: [Scalar; 4] =
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Model {
-    /// What it was made from; none of a model that was never measured.
+    /// What the model was made from; none for a model that was never measured.
     pub made: Option<Made>,
-    /// Its numbers, and its parts.
+    /// The numbers and the parts of the model.
     pub parameters: Parameters,
-    /// How far it was off on the jobs that it was fitted to, by class of job.
+    /// How far the model was off on jobs that the calibration ran, by class of job.
     pub residuals: BTreeMap<String, Residual>,
-    /// Bytes per second of the jobs that the calibration ran, by name: to run them again shows what has changed since.
+    /// Bytes per second of jobs that the calibration ran, by name: running them again shows what has changed since.
     pub checks: BTreeMap<String, f64>,
 }
 
@@ -86,16 +86,16 @@ pub struct Made {
     pub version: String,
     /// When the measuring began: RFC 3339.
     pub started: String,
-    /// How long it took, in ns.
+    /// How long the measuring took, in ns.
     pub duration_ns: u64,
-    /// Bytes written for it.
+    /// Bytes that the measuring wrote.
     pub bytes_written: u64,
-    /// Bytes that the kernel took out of memory while jobs ran, whose ever they were; none where it does not count.
+    /// Bytes that the kernel reclaimed from any process while jobs ran; none where the kernel does not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaimed_bytes: Option<u64>,
-    /// The machine.
+    /// The machine that was measured.
     pub machine: MachineFacts,
-    /// The mount.
+    /// The mount that was measured.
     pub mount: MountFacts,
 }
 
@@ -126,22 +126,22 @@ fn unchanged() -> f64 {
 /// How far a model was off on jobs of one class.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Residual {
-    /// How many jobs.
+    /// The number of jobs.
     pub jobs: u32,
-    /// The mean of the errors' sizes, as a share of what was measured.
+    /// The mean size of the errors, as a share of the measured rates.
     pub mean_error: f64,
-    /// How many times the simulated rate the rate was: what predictions are multiplied by.
+    /// The measured rate divided by the simulated one; predictions are multiplied by this.
     #[serde(default = "unchanged")]
     pub factor: f64,
-    /// The spread of single runs around that: the root of their mean square, as a share.
+    /// The spread of single runs around the corrected prediction: the root of their mean square, as a share.
     pub spread: f64,
-    /// The degrees of freedom of the spreads; 0 in models that do not tell: as many as jobs.
+    /// The degrees of freedom of the spreads; 0 in models that do not record them, which means as many as jobs.
     #[serde(default)]
     pub freedom: u32,
-    /// Where single runs of each job fell into one of two states, those; the slower one first.
+    /// The two states that single runs of each job fell into, the slower one first; empty where there is one state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<State>,
-    /// How far latencies were off: what the machine does besides the I/O path is in none of its parameters.
+    /// How far latencies were off: no parameter stands for what the machine does besides the I/O path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Tail>,
 }
@@ -149,9 +149,9 @@ pub struct Residual {
 /// One of two states that single runs fell into.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct State {
-    /// How many times the simulated rate the rate was in it.
+    /// The measured rate in this state divided by the simulated rate.
     pub factor: f64,
-    /// The share of the runs.
+    /// The share of the runs that were in this state.
     pub share: f64,
 }
 
@@ -160,17 +160,17 @@ pub struct State {
 pub struct Tail {
     /// Which latency: the one that this share of the calls does not exceed.
     pub share: f64,
-    /// How many times as long it was as simulated: the median of the jobs, where memory serves them.
+    /// The measured latency divided by the simulated one: the median over the jobs, for cached jobs.
     pub factor: f64,
-    /// By how many ns it was longer, where they wait for the device.
+    /// How much longer than simulated the latency was, in ns, for jobs that wait for the device.
     #[serde(default)]
     pub added_ns: f64,
-    /// The spread of the jobs around that, as a share.
+    /// The spread of the jobs around the corrected latency, as a share.
     pub spread: f64,
 }
 
 impl Model {
-    /// A model of no machine: everything is assumed.
+    /// A model of no particular machine: every value is assumed.
     pub fn assumed() -> Self {
         Self {
             made: None,
@@ -180,7 +180,7 @@ impl Model {
         }
     }
 
-    /// Reads what was written.
+    /// Reads a written model.
     ///
     /// # Errors
     /// One sentence that says what is wrong and where.
@@ -206,8 +206,8 @@ impl Model {
         Ok(model)
     }
 
-    /// Sets a number, points of a curve, a part or a set of them to what somebody typed: `readahead=1M`,
-    /// `far_of=4M:0.2,8M:0.4`, `device=plain_queue`, `preset=paper`.
+    /// Sets a number, points of a curve, a part or a preset from what a user typed: `readahead=1M`, `far_of=4M:0.2,8M:0.4`,
+    /// `device=plain_queue`, `preset=paper`.
     ///
     /// # Errors
     /// One sentence that says what is wrong.
@@ -230,12 +230,12 @@ impl Model {
         Ok(())
     }
 
-    /// The program whose runs of jobs it can predict best: fio, where what fio does itself was measured.
+    /// The program whose runs of jobs the model predicts best: fio, if fio's own work was measured.
     pub fn runner(&self) -> Runner {
         if self.parameters[Scalar::FioCall] > 0.0 { Runner::Fio } else { Runner::Fathom }
     }
 
-    /// The net, with all its parts.
+    /// The net of the model, with all its parts.
     pub fn path(&self) -> Path {
         Path::new(&self.parameters)
     }
@@ -264,7 +264,7 @@ impl TryFrom<Written> for Model {
             };
             put(&mut model, &name, number, entry)?;
         }
-        // Models of before have one price for both.
+        // Older models have one cost for both.
         if !has_queued_wake {
             let both = model.parameters.number(Scalar::Wake);
             model.parameters.put(Scalar::QueuedWake, Parameter { interval: None, ..both });
@@ -290,10 +290,10 @@ impl From<Model> for Written {
     fn from(model: Model) -> Self {
         let (mut scalars, mut curves) = (BTreeMap::new(), BTreeMap::new());
         let differs = model.parameters[Scalar::QueuedWake] != model.parameters[Scalar::Wake];
-        let is_told = |(number, one): &(Number, Parameter)| {
+        let is_written = |(number, one): &(Number, Parameter)| {
             *one != number.assumed() || (differs && *number == Number::Scalar(Scalar::QueuedWake))
         };
-        for (number, parameter) in model.parameters.iter().filter(is_told) {
+        for (number, parameter) in model.parameters.iter().filter(is_written) {
             let (Parameter { value, interval, origin }, unit) =
                 (parameter, number.row().unit.word().to_owned());
             let entry = |bytes| Entry { bytes, value, unit, interval, origin };

@@ -11,8 +11,8 @@
 //! use fathom_predict::prediction::{Settings, predict};
 //!
 //! let job = Job { size: Some(1 << 20), ..Job::named("cold") };
-//! let told = predict(&[job], &Model::assumed(), Settings::default())?;
-//! let rate = told.forecasts[0].sides[0].bytes_per_second;
+//! let predicted = predict(&[job], &Model::assumed(), Settings::default())?;
+//! let rate = predicted.forecasts[0].sides[0].bytes_per_second;
 //! assert!(rate.low <= rate.value && rate.value <= rate.high);
 //! # Ok::<(), String>(())
 //! ```
@@ -60,22 +60,22 @@ use fathom_run::load::{Cached, Outcome, groups};
 /// How to predict.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// How many sets of parameters are drawn from their intervals at most: no more where they would change no interval.
+    /// The most sets of parameters that are drawn from their intervals; fewer are drawn where they would change no interval.
     pub draws: u32,
-    /// Decides the draws and the model's randomness.
+    /// The seed of the draws and of the model's randomness.
     pub seed: u64,
 }
 
-/// What jobs will do.
+/// The prediction of some jobs.
 #[derive(Debug, Clone)]
 pub struct Prediction {
-    /// One run of the model as it is: the outcomes of each job's threads.
+    /// One run of the model with its own values: the outcomes of each job's threads.
     pub outcomes: Vec<Vec<Outcome>>,
-    /// Each job with its intervals.
+    /// Each job's figures with their intervals.
     pub forecasts: Vec<Forecast>,
 }
 
-/// What a byte takes of the device in one direction, at the rate to which it is held, in ns.
+/// The time of a byte on the device in one direction, at the rate that the device is limited to, in ns.
 pub fn device_byte(model: &Model, direction: Direction) -> f64 {
     let parameters = &model.parameters;
     let (own, rate) = match direction {
@@ -95,7 +95,7 @@ impl Default for Settings {
     }
 }
 
-/// Predicts the jobs of a file: those between two stonewalls at the same time, one such group after the other.
+/// Predicts the jobs of a file. Jobs between two stonewalls run at the same time, one such group after the other.
 ///
 /// # Errors
 /// What the model can't express, by name.
@@ -131,14 +131,14 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
     Ok(Prediction { forecasts, outcomes: outcomes.unwrap_or_default() })
 }
 
-/// How many runs of the model a prediction takes: that of the model as it is, and one for each draw where intervals need them.
+/// The number of runs of the model that a prediction takes: one with the own values of the model, and one per draw if needed.
 pub fn runs(jobs: &[Job], model: &Model, settings: Settings) -> u32 {
     // Of a class whose errors were seen, what the parameters are uncertain by is seen as well.
     let is_seen = |job: &Job| model.residuals.contains_key(&class(job, &model.parameters));
     if jobs.iter().all(is_seen) { 1 } else { 1 + settings.draws }
 }
 
-/// What some of the [`runs`] of a prediction say of each job, every run by itself. Run 0 is that of the model as it is.
+/// The forecasts of each job by some of the [`runs`] of a prediction, every run by itself. Run 0 has the model's own values.
 ///
 /// # Errors
 /// As [`predict`].
@@ -156,10 +156,10 @@ pub fn predict_runs(
     let all = [(model.parameters.clone(), settings.seed)].into_iter().chain(drawn);
     let run = |(parameters, seed): (Parameters, u64)| {
         let outcomes = of_jobs(&simulate(jobs, &parameters, seed)?);
-        let told = jobs.iter().zip(outcomes).map(|(job, one)| {
+        let forecasts = jobs.iter().zip(outcomes).map(|(job, one)| {
             Forecast::of(job, &Runs { drawn: one.into_iter().collect(), ..Runs::default() }, model)
         });
-        Ok(told.collect())
+        Ok(forecasts.collect())
     };
     let wanted: Vec<_> = all.skip(wanted.start as usize).take(wanted.len()).collect();
     wanted.into_par_iter().map(run).collect()
@@ -170,9 +170,9 @@ fn of_jobs(threads: &[Vec<Outcome>]) -> Vec<Option<Outcome>> {
     threads.iter().map(|of_job| Outcome::together(of_job)).collect()
 }
 
-/// The same device held to a little less and to a little more, if it is handed out by slices: a job that needs nearly all of
-/// a slice waits for the next with a few blocks more of metadata, which nobody knows so well. And what is read in before a job
-/// from a file that memory does not hold may have used up two already, which the kernel remembers for as long.
+/// The same device with limits a little lower and a little higher, if the kernel grants its limits in slices: a job that
+/// needs nearly all of a slice waits for the next one if it writes a few more blocks of metadata, and their number is not
+/// known that well. Reading in a file that does not fit into memory may also have used up two slices before the job begins.
 fn near_limits(parameters: &Parameters, jobs: &[Job], seed: u64) -> Vec<(Parameters, u64)> {
     const UNKNOWN: f64 = 0.03;
     let is_held = LIMITS.into_iter().any(|limit| parameters[limit] > 0.0);
@@ -264,7 +264,7 @@ fn steady_from_the_start(jobs: &[Job]) -> impl Iterator<Item = Job> {
     jobs.iter().map(ended)
 }
 
-/// The calls that each thread of jobs makes that run at the same time, in order: for those who compare machines.
+/// The calls that each thread of jobs makes, in order, if the jobs run at the same time; for tests that compare machines.
 ///
 /// # Errors
 /// A job that has no sense.

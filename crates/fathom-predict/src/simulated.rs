@@ -36,7 +36,7 @@ use fathom_program::workload::{CacheState, Workload};
 use fathom_run::machine::{Fault, Machine};
 use fathom_run::samples::{Reading, Samples};
 
-/// The machine. Its files and their cached pages outlive a run, as on Linux.
+/// The simulated machine. Its files and their cached pages outlive a run, as on Linux.
 #[derive(Debug)]
 pub struct Simulated {
     path: io_path::Path,
@@ -74,7 +74,7 @@ impl Simulated {
         }
     }
 
-    /// The same machine, on which so many bytes may be written in all.
+    /// The same machine with a budget of `bytes` for writing.
     #[must_use]
     pub fn may_write(mut self, bytes: u64) -> Self {
         self.write_budget = bytes;

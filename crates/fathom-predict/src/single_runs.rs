@@ -13,7 +13,7 @@ use crate::model::Runner;
 use crate::prediction::SHARES;
 use crate::trial::one_after_the_other;
 
-/// What came of a run, as the program that made it prints it.
+/// The result of a run, as the program that made it prints it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
     /// Bytes per second in both directions.
@@ -29,18 +29,18 @@ impl Run {
     }
 }
 
-/// A job that is run by itself, and its runs.
+/// A job that runs by itself, and its runs.
 #[derive(Debug, Clone)]
 pub struct SingleRuns {
     /// The job.
     pub job: Job,
     /// fio's words for it.
     words: Vec<String>,
-    /// Bytes that a run writes, as far as that is known.
+    /// Bytes that a run writes, as far as known.
     pub writes: u64,
     /// Fathom's runs, and fio's, in their order.
     runs: [Vec<Run>; 2],
-    /// Why there are no more, where the system refused.
+    /// Why there are no more runs, if the system refused.
     pub refusal: Option<String>,
 }
 
@@ -49,8 +49,8 @@ pub fn programs() -> &'static [Runner] {
     if version("fio").is_some() { &[Runner::Fio, Runner::Fathom] } else { &[Runner::Fathom] }
 }
 
-/// Has each program run each job once in every round, in random order. A job that is refused, or that writes more than is left of the
-/// budget, is not run any more. The end of the time ends them all, if some have been run.
+/// Makes each program run each job once in every round, in random order. A job that is refused, or that writes more than is left of
+/// the budget, is not run again. When the time allowed is over, no more runs are made, if there are some already.
 ///
 /// # Errors
 /// What ends the runs: an interrupt, the end of the time, a full disk.
@@ -78,7 +78,7 @@ pub fn run(
     Ok(())
 }
 
-/// What jobs need that are each run so often by themselves.
+/// Space and writes that jobs need if each runs `runs` times by itself.
 ///
 /// # Errors
 /// A job that makes no sense.
@@ -95,7 +95,7 @@ pub fn needs<'a>(jobs: impl Iterator<Item = &'a Job>, runs: usize) -> Result<Nee
 }
 
 impl SingleRuns {
-    /// Each job of a file.
+    /// The jobs of a file, each to be run by itself.
     pub fn of(file: &JobFile) -> Vec<Self> {
         let of = |(number, job): (usize, &Job)| Self {
             job: job.clone(),
@@ -107,7 +107,7 @@ impl SingleRuns {
         file.jobs.iter().enumerate().map(of).collect()
     }
 
-    /// The runs of a program.
+    /// The runs that a program made.
     pub fn by(&self, program: Runner) -> &[Run] {
         &self.runs[program as usize]
     }
@@ -128,7 +128,7 @@ impl SingleRuns {
         }
         let run = match by {
             Runner::Fio => {
-                run_as_written(&self.words, job, testbed).map(|told| Some(Run::by_fio(job, &told)))
+                run_as_written(&self.words, job, testbed).map(|report| Some(Run::by_fio(job, &report)))
             }
             Runner::Fathom => load::run(job, testbed)
                 .map(|threads| Outcome::together(&threads).map(|one| Run::of(job, &one))),
@@ -149,15 +149,15 @@ impl SingleRuns {
 }
 
 impl Run {
-    /// As Fathom prints it.
+    /// The result of a run by Fathom, as Fathom prints it.
     pub fn of(job: &Job, outcome: &Outcome) -> Self {
         let latencies_ns = SHARES.map(|share| outcome.latency_of_most_ns(share));
         Self { rate: outcome.bytes_per_second_of(job), latencies_ns }
     }
 
-    fn by_fio(job: &Job, told: &FioReport) -> Self {
-        let rate = job.directions().map(|side| told.bytes_per_second(side)).sum();
-        Self { rate, latencies_ns: SHARES.map(|share| told.latency_ns(share)) }
+    fn by_fio(job: &Job, report: &FioReport) -> Self {
+        let rate = job.directions().map(|side| report.bytes_per_second(side)).sum();
+        Self { rate, latencies_ns: SHARES.map(|share| report.latency_ns(share)) }
     }
 }
 

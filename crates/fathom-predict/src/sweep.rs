@@ -29,7 +29,7 @@ use crate::model::{Made, Model};
 use crate::prediction::{Forecast, Prediction, Settings, predict};
 use fathom_program::job::JobFile;
 
-/// The name of the schema that [`Sweep`] is published under.
+/// The schema of a written [`Sweep`].
 pub const SCHEMA: &str = "fathom.sweep/1";
 
 /// A larger grid is a mistake.
@@ -48,15 +48,15 @@ pub enum Of {
 /// One axis of a grid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
-    /// What it changes: `model` or `job`.
+    /// Whether the axis changes the model or the jobs: `model` or `job`.
     pub of: Of,
     /// The parameter or the option.
     pub name: String,
-    /// Its values, as they were typed.
+    /// The values of the axis, as they were typed.
     pub values: Vec<String>,
 }
 
-/// What is swept: all that the cells depend on.
+/// The plan of a sweep: everything that its cells depend on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     version: String,
@@ -70,7 +70,7 @@ pub struct Plan {
     pub axes: Vec<Axis>,
     /// How many sets of parameters are drawn for each cell.
     pub draws: u32,
-    /// Decides the draws and the model's randomness, in every cell.
+    /// The seed of the draws and of the model's randomness, in every cell.
     pub seed: u64,
 }
 
@@ -83,9 +83,9 @@ pub struct Sweep {
     pub schema: String,
     /// The version of Fathom that wrote it.
     pub version: String,
-    /// What the model was made from; nothing where everything is assumed.
+    /// What the model was made from; nothing where every value is assumed.
     pub made: Option<Made>,
-    /// The seed, that of every cell.
+    /// The seed of every cell.
     pub seed: u64,
     /// How many sets of parameters were drawn for each cell.
     pub draws: u32,
@@ -93,7 +93,7 @@ pub struct Sweep {
     pub axes: Vec<Axis>,
     /// The cells in the order of the grid.
     pub cells: Vec<Cell>,
-    /// How many more cells the grid has, which are not predicted here.
+    /// The number of further cells of the grid that are not predicted here.
     pub missing: usize,
 }
 
@@ -106,15 +106,15 @@ pub struct Cell {
     pub settings: BTreeMap<String, String>,
     /// What each job will do; empty where the cell is refused.
     pub jobs: Vec<Forecast>,
-    /// What to know of its jobs, such as options without effect.
+    /// Notes on the jobs, such as options without effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Why there is no prediction, where there is none.
+    /// The reason why there is no prediction, if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
-/// Every `of`-th cell from the `number`-th on: one of several processes that share a grid.
+/// A part of a grid, for one of several processes that share it: every `of`-th cell from the `number`-th on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     number: usize,
@@ -122,8 +122,7 @@ pub struct Shard {
 }
 
 impl Axis {
-    /// Reads `NAME=VALUE,VALUE...`. Where a semicolon stands in it, semicolons separate the values, which then may have
-    /// commas of their own.
+    /// Reads `NAME=VALUE,VALUE...`. If there is a semicolon, semicolons separate the values, and values may contain commas.
     ///
     /// # Errors
     /// One sentence that says what is wrong.
@@ -135,7 +134,7 @@ impl Axis {
         Self { of, name: name.trim().to_owned(), values: values.collect() }.checked()
     }
 
-    /// An axis of a parameter of the model where it has one of this name, or else of an option of jobs.
+    /// An axis of the model's parameter of this name, or of the jobs' option where the model has no such parameter.
     ///
     /// # Errors
     /// One sentence that says what is wrong.
@@ -157,7 +156,7 @@ impl Axis {
 }
 
 impl Shard {
-    /// Reads `I/N`: the I-th of N.
+    /// Reads `I/N`: part I of N.
     ///
     /// # Errors
     /// One sentence where it is something else.
@@ -170,7 +169,7 @@ impl Shard {
         }
     }
 
-    /// Whether it has this cell.
+    /// Whether the cell belongs to this part.
     pub fn has(&self, cell: usize) -> bool {
         cell % self.of == self.number - 1
     }
@@ -203,7 +202,7 @@ impl Plan {
         Ok(Self { version: env!("CARGO_PKG_VERSION").to_owned(), model, path, jobs, axes, draws, seed })
     }
 
-    /// How many cells the grid has.
+    /// The number of cells of the grid.
     pub fn cells(&self) -> usize {
         self.axes.iter().map(|axis| axis.values.len()).product()
     }
@@ -221,14 +220,14 @@ impl Plan {
         all.into_iter().filter(|one| one.0 == of).map(|(_, name, value)| (name, value)).collect()
     }
 
-    /// Predicts a cell with its jobs; where there are none, or the model can't express them, the cell says why.
+    /// Predicts a cell with its jobs. A cell without jobs, or with jobs that the model can't express, contains the reason.
     pub fn predict(&self, cell: usize, jobs: Result<JobFile, String>) -> Cell {
         let mut notes = Vec::new();
-        let foretold = jobs.and_then(|file| {
+        let predicted = jobs.and_then(|file| {
             notes = file.notes;
             predict(&file.jobs, &self.model_of(cell)?, self.how())
         });
-        let (jobs, refused) = match foretold {
+        let (jobs, refused) = match predicted {
             Ok(Prediction { forecasts, .. }) => (forecasts, None),
             Err(reason) => (Vec::new(), Some(reason)),
         };
@@ -253,7 +252,7 @@ impl Plan {
         Settings { draws: self.draws, seed: self.seed }
     }
 
-    /// The sweep of these cells of the grid.
+    /// The sweep that consists of these cells of the grid.
     pub fn sweep(&self, mut cells: Vec<Cell>) -> Sweep {
         cells.sort_by_key(|cell| cell.cell);
         Sweep {
@@ -269,7 +268,7 @@ impl Plan {
     }
 }
 
-/// Has `one` make something of each of many, cells or tasks, on all CPUs; ends at the first error.
+/// Applies `one` to each of many cells or tasks, on all CPUs; ends at the first error.
 ///
 /// # Errors
 /// What `one` says.

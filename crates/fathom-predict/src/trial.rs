@@ -13,16 +13,16 @@ use fathom_program::shuffle::shuffle;
 use fathom_run::fault::Fault;
 use fathom_run::load::{self, Folios, Needs, Outcome, Start, Testbed};
 
-/// A job and what its runs gave.
+/// A job and its runs.
 #[derive(Debug, Clone)]
 pub struct Trial {
     /// The job.
     pub job: Job,
-    /// Its runs, the threads of each together, in the order in which they were made.
+    /// The runs of the job in the order in which they were made, the threads of each together.
     pub runs: Vec<Outcome>,
-    /// How many of them were disturbed by work on the same core, with no quiet one instead.
+    /// How many of the runs were disturbed by work on the same core, with no undisturbed run in their place.
     pub disturbed: usize,
-    /// Why there is none, where the system refused.
+    /// Why there are no runs, if the system refused.
     pub refusal: Option<String>,
 }
 
@@ -31,13 +31,13 @@ pub struct Trial {
 pub struct Schedule {
     /// How often each job is run.
     pub repeats: usize,
-    /// Decides the order.
+    /// The seed of the order.
     pub seed: u64,
     /// How long the device rests before each run.
     pub rest: Duration,
-    /// How the machine is brought into the state in which a run begins.
+    /// How the machine is brought into the state in which each run begins.
     pub state: Settled,
-    /// Time that further rounds leave for what comes after them.
+    /// Time that must be left after the last round, for other work.
     pub leaves: Duration,
 }
 
@@ -48,37 +48,37 @@ impl Schedule {
     }
 }
 
-/// How the state in which a run begins comes to be.
+/// How the machine is brought into the state in which a run begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
-    /// By runs that do not count: a round of all jobs, and a pass of those that memory serves; by memory that is there and lies in
-    /// large pieces; and by waiting until no other program works on the same core.
+    /// By runs that do not count: a round of all jobs, and a pass of the cached ones. Before each run free memory lies there in
+    /// large pieces, and the run waits until no other program works on the same core.
     ByRuns,
-    /// By nothing: each run goes on from where the one before has left the kernel.
+    /// Not at all: each run goes on from where the one before has left the kernel.
     AsLeft,
-    /// The files of a job are dropped from the cache first, so that what is in it is what the job reads.
+    /// By dropping the files of a job from the cache first, so that the cache holds only what the job reads.
     ByDropping,
 }
 
-/// Passes of a short job are run until those that nobody disturbed have taken so many ns together, or are so many. A longer
-/// run is neither calm nor disturbed: it sees what the core is like on average.
+/// A short job is repeated until its undisturbed passes took this long together, or there are this many of them. A longer run
+/// is neither calm nor disturbed: it sees what the core is like on average.
 const PASSES_NS: u64 = 40_000_000;
 const ENOUGH_PASSES: usize = 2;
-/// How long a run is put off at most while somebody works alongside: others do so for some tens of ms at a time, or for
-/// seconds, which would be too long to wait before each of two thousand passes.
+/// The longest wait before a run for other programs on the same core: they work for some tens of ms at a time, or for seconds,
+/// which would be too long to wait before each of two thousand passes.
 const PATIENCE: Duration = Duration::from_millis(150);
 
 /// How many times as long as the one before a round may take.
 const ROUNDS_DIFFER: f64 = 1.2;
 
-/// The rest that a device needs to be in the state that a prediction begins with: one that is held to a rate
-/// remembers what it has just done.
+/// How long a device must rest to be in the state that a prediction begins with: a device with limits remembers what it has just
+/// done.
 pub fn rest_of(model: &Model) -> Duration {
     Duration::from_nanos((2.25 * model.parameters[Scalar::LimitSlice]) as u64)
 }
 
-/// Runs every job several times: all of them once in a random order, then all of them again in another; less often than
-/// wanted, but once, where the time allowed would not do.
+/// Runs every job several times: all of them once in a random order, then all of them again in another order. If the time allowed
+/// is short, jobs are run less often than wanted, but at least once.
 ///
 /// # Errors
 /// What concerns all jobs: an interrupt, the end of the time, a budget, a full disk.
@@ -86,13 +86,12 @@ pub fn run(jobs: &[Job], schedule: Schedule, testbed: &mut Testbed) -> Result<Ve
     run_each(jobs, schedule, testbed, &mut |_, _, _| Ok(()))
 }
 
-/// How many runs so many jobs make.
+/// The number of runs that this many jobs make.
 pub fn runs(jobs: usize, schedule: Schedule) -> usize {
     jobs * (schedule.repeats + schedule.warm())
 }
 
-/// As [`run`]; after each run `after_each` may do something of its own: it is told how many runs are done, and which job
-/// the last one was of.
+/// The same as [`run`], and calls `after_each` after each run with the number of runs done and the job of the last one.
 ///
 /// # Errors
 /// As [`run`], and what `after_each` gives.
@@ -172,9 +171,9 @@ pub(crate) fn spare_memory() -> u64 {
 /// Memory that is kept for the files of the next run, and given back just before it begins.
 ///
 /// A virtual machine tells its host which memory is free, and the host takes it: two seconds after it was freed
-/// (`mm/page_reporting.c`) whoever touches it first waits for ten times as long as a write of a page takes.
-/// What belongs to somebody is not taken, so that runs find memory that is there, and all find it alike: none of it is in
-/// the CPU's caches, where those can be told so. Whoever has no memory to spare measures without.
+/// (`mm/page_reporting.c`), the first access to it takes ten times as long as a write of a page. The host does not take
+/// memory that a process holds. So all runs find memory that is there, and in the same state: none of it is in the CPU's
+/// caches, where the CPU can be told so. On a machine without memory to spare nothing is kept.
 ///
 /// What a process gives back stays in lists of each CPU's own, of single pages and of huge ones (`free_unref_page`); the sizes
 /// between, which files take, are found by what files give back.
@@ -332,8 +331,8 @@ pub(crate) fn from_its_state<T>(
     outcome
 }
 
-/// What sets of jobs need that are run one after the other: what is only written goes after each run, so that one such
-/// file lies beside those that stay.
+/// Space and writes that sets of jobs need if they run one after the other. Files that are only written are removed after
+/// each run, so that there is at most one of them besides the files that stay.
 ///
 /// # Errors
 /// A job that makes no sense.
@@ -381,12 +380,12 @@ fn written(jobs: &[Job], schedule: Schedule) -> Result<u64, String> {
 }
 
 impl Trial {
-    /// A figure of each run.
+    /// The figure of each run.
     pub fn each(&self, figure: impl Fn(&Outcome) -> f64) -> Vec<f64> {
         self.runs.iter().map(figure).collect()
     }
 
-    /// What the device wrote for each sync of each run: requests, data and all, and bytes besides the data.
+    /// What the device wrote for each sync, by run: requests including those of the data, and bytes without the data.
     pub fn logged(&self) -> Vec<[f64; 2]> {
         let of = |run: &Outcome| {
             let data = run.transfers[Direction::Write as usize].bytes;
@@ -404,7 +403,7 @@ impl Trial {
         quantile::median(&self.each(ns_per_transfer)).filter(|time| *time > 0.0)
     }
 
-    /// By how much the later half of the runs took longer than the earlier one, as a logarithm; none with too few.
+    /// By how much the later half of the runs took longer than the earlier half, as a logarithm; none with too few runs.
     pub fn drift(&self) -> Option<f64> {
         let times = self.each(ns_per_transfer);
         let half = times.len() / 2;
@@ -412,8 +411,8 @@ impl Trial {
         Some((late? / early?).ln()).filter(|drift| drift.is_finite())
     }
 
-    /// How far the median of the time may be off, as a deviation of its logarithm, by where the middle half of the runs lies;
-    /// none without runs.
+    /// How far the median of the time may be off: a standard deviation of its logarithm, from the middle half of the runs; none
+    /// without runs.
     pub fn uncertainty(&self) -> Option<f64> {
         let times = self.each(ns_per_transfer);
         let at = |share| quantile::quantile(&times, share);
@@ -422,19 +421,19 @@ impl Trial {
         Some(spread).filter(|spread| spread.is_finite())
     }
 
-    /// The median over the runs of the latency that a share of a run's transfers does not exceed, in ns; none without runs. Of
-    /// all runs together, a single one that was stopped for a moment would decide.
+    /// The median over the runs of the latency that a share of a run's transfers does not exceed, in ns; none without runs. If the
+    /// runs were pooled, a single one that was stopped for a moment would decide the latency.
     pub fn latency_ns(&self, share: f64) -> Option<f64> {
         quantile::median(&self.each(|run| run.latency_ns(share))).filter(|latency| *latency > 0.0)
     }
 
-    /// The median over the runs of bytes per second in both directions.
+    /// The median over the runs of the bytes per second in both directions.
     pub fn bytes_per_second(&self) -> Option<f64> {
         quantile::median(&self.each(bytes_per_second)).filter(|rate| *rate > 0.0)
     }
 }
 
-/// What one transfer took, with all around it, in ns.
+/// The time of a run divided by its transfers, in ns.
 pub fn ns_per_transfer(outcome: &Outcome) -> f64 {
     outcome.elapsed_ns as f64 / outcome.calls().max(1) as f64
 }

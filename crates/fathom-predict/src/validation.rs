@@ -35,7 +35,7 @@ use fathom_run::fault::Fault;
 use fathom_run::load::{Needs, Outcome, Testbed};
 use fathom_run::provenance::Provenance;
 
-/// The name of the schema that [`Validation`] is published under.
+/// The schema of a written [`Validation`].
 pub const SCHEMA: &str = "fathom.validation/1";
 
 /// A validation, as it is written.
@@ -45,14 +45,14 @@ pub struct Validation {
     /// Always `fathom.validation/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
-    /// Where, when and by which clock.
+    /// Where and when it was measured, and by which clock.
     #[serde(flatten)]
     pub provenance: Provenance,
     /// One entry per job.
     pub jobs: Vec<Held>,
-    /// The jobs of each class together.
+    /// The results of each class of jobs.
     pub classes: Vec<Class>,
-    /// What the calibration ran as well, then and now.
+    /// Jobs that the calibration ran too, with their rates then and now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub again: Vec<Again>,
     /// What was not predicted or not run, with the reason.
@@ -60,15 +60,15 @@ pub struct Validation {
     /// How often each job was to be run.
     #[serde(default)]
     pub repeats: usize,
-    /// What was changed on the machine meanwhile, and put back.
+    /// What was changed on the machine during the runs, and restored.
     #[serde(default)]
     pub effects: Vec<String>,
-    /// How long it took, in ns.
+    /// How long the validation took, in ns.
     pub duration_ns: u64,
-    /// Bytes written.
+    /// Bytes that the validation wrote.
     pub bytes_written: u64,
-    /// Bytes that the kernel took out of memory while jobs ran as the machine is, whose ever they were; none where it does
-    /// not count, and of traces.
+    /// Bytes that the kernel reclaimed from any process while jobs ran on the machine as it is; none for traces, and where
+    /// the kernel does not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaimed_bytes: Option<u64>,
 }
@@ -76,44 +76,44 @@ pub struct Validation {
 /// One job, predicted and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
-    /// The job.
+    /// The name of the job.
     pub name: String,
-    /// Its class.
+    /// The class of the job.
     pub class: String,
-    /// What was changed on the machine and on the model for it, as `--set` takes it.
+    /// What was changed on the machine and in the model for this job, in the form of `--set`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     /// Bytes per second in both directions, as predicted before the first run.
     pub predicted: Estimate,
-    /// The median of what was measured.
+    /// The median of the measured rates.
     pub measured: f64,
-    /// What each run gave, in the order of the runs.
+    /// The measured rate of each run, in the order of the runs.
     pub runs: Vec<f64>,
-    /// How many of them were disturbed by work on the same core, with no quiet one instead.
+    /// How many of the runs were disturbed by work on the same core, with no undisturbed run in their place.
     #[serde(default)]
     pub disturbed: usize,
-    /// What fio's runs of the same job came to, where it ran it.
+    /// The results of fio's runs of the same job, if fio ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fio: Option<ByFio>,
-    /// How far the prediction is off, as a share of what was measured; positive where it is too fast.
+    /// How far the prediction is off, as a share of the measured rate; positive where the prediction is too fast.
     pub error: f64,
-    /// What two halves of the runs differ by, as a share.
+    /// The difference between two halves of the runs, as a share.
     pub noise_floor: f64,
-    /// How far paper E's model is off.
+    /// How far the prediction by paper E's model is off, as a share.
     pub paper_error: f64,
-    /// How far a bandwidth and a latency are off.
+    /// How far the prediction by a bandwidth and a latency alone is off, as a share.
     pub plain_error: f64,
-    /// How far the nearest job that the calibration ran is off; nothing where the model keeps none.
+    /// How far the rate of the nearest job that the calibration ran is off, as a share; none where the model keeps no such job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nearest_error: Option<f64>,
-    /// Whether the interval of 90 % holds the measured median.
+    /// Whether the interval of 90 % contains the measured median.
     pub is_covered: bool,
-    /// How many of the runs it holds, where each is a run as users make it.
+    /// How many of the runs the interval contains, where each run was made as users make it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covered_runs: Option<usize>,
-    /// How far the predicted 99 % latency is off the median over the runs of it, as a share.
+    /// How far the predicted 99 % latency is off the median of the runs' 99 % latencies, as a share.
     pub p99_error: f64,
-    /// What that of two halves of the runs differs by, as a share; none of a run alone.
+    /// The difference between the 99 % latencies of two halves of the runs, as a share; none for a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_noise_floor: Option<f64>,
     /// How far the predicted 99.9 % latency is off, likewise.
@@ -121,50 +121,50 @@ pub struct Held {
     pub p999_error: Option<f64>,
 }
 
-/// What the jobs of one class come to.
+/// The results of the jobs of one class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Class {
-    /// The class.
+    /// The name of the class.
     pub class: String,
-    /// How many jobs.
+    /// The number of jobs.
     pub jobs: u32,
-    /// What the mean error shall not exceed, as a share.
+    /// The bound of the mean error, as a share.
     #[serde(default)]
     pub bar: f64,
-    /// Whether it does: `kept`, `noise` where two halves of the runs differ by half as much, `drift` where jobs that the
-    /// calibration ran as well have changed by half as much since, or `missed`.
+    /// Whether the mean error keeps the bound: `kept`; `noise` where two halves of the runs differ by half as much; `drift` where
+    /// jobs that the calibration also ran have changed by half as much since; or `missed`.
     #[serde(default)]
     pub verdict: String,
-    /// The mean of the errors' sizes.
+    /// The mean size of the errors.
     pub mean_error: f64,
-    /// The largest.
+    /// The largest error.
     pub worst_error: f64,
-    /// The mean noise floor.
+    /// The mean noise floor of the jobs.
     pub noise_floor: f64,
-    /// What jobs of the class that the calibration ran as well have changed by since, as a share; none where it ran none.
+    /// By how much jobs of the class that the calibration also ran have changed since, as a share; none where it ran none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<f64>,
-    /// The mean error of paper E's model.
+    /// The mean error of the predictions by paper E's model.
     pub paper_error: f64,
-    /// The mean error of a bandwidth and a latency.
+    /// The mean error of the predictions by a bandwidth and a latency alone.
     pub plain_error: f64,
-    /// The mean error of the nearest jobs that the calibration ran, where the model keeps them.
+    /// The mean error of taking the rates of the nearest jobs that the calibration ran, where the model keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nearest_error: Option<f64>,
-    /// The median of the errors' sizes.
+    /// The median size of the errors.
     #[serde(default)]
     pub median_error: f64,
-    /// Intervals that hold what was measured.
+    /// The number of intervals that contain the measured median.
     pub covered: u32,
-    /// How many single runs there were, and how many of them the intervals hold, where each is a run as users make it.
+    /// The number of single runs, and how many of them the intervals contain, where each run was made as users make it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covered_runs: Option<[u32; 2]>,
-    /// The mean error of the 99 % latency.
+    /// The mean error of the 99 % latencies.
     pub p99_error: f64,
-    /// Its mean noise floor, where all jobs have one.
+    /// The mean noise floor of the 99 % latencies, where all jobs have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_noise_floor: Option<f64>,
-    /// The medians of the errors' sizes of the 99 % and the 99.9 % latency.
+    /// The median sizes of the errors of the 99 % and the 99.9 % latencies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_tail_errors: Option<[f64; TAILS.len()]>,
 }
@@ -219,18 +219,18 @@ impl Figures {
     }
 }
 
-/// What is held against what.
+/// What a validation compares, and how.
 #[derive(Debug)]
 pub struct Trials<'a> {
-    /// The model.
+    /// The model to validate.
     pub model: &'a Model,
-    /// Where the jobs run: on this mount.
+    /// The mount on which the jobs run.
     pub path: &'a Path,
     /// How often each job is run.
     pub repeats: usize,
-    /// How often each job is run by fio, where it can run it from the same state.
+    /// How often fio runs each job that it can run from the same state.
     pub by_fio: usize,
-    /// Decides the orders.
+    /// The seed of the orders.
     pub seed: u64,
 }
 
@@ -239,18 +239,18 @@ pub struct Trials<'a> {
 pub struct Outcomes {
     /// One entry per job.
     pub jobs: Vec<Held>,
-    /// What the calibration ran as well, then and now.
+    /// Jobs that the calibration ran too, with their rates then and now.
     pub again: Vec<Again>,
     /// What was not predicted or not run, with the reason.
     pub refused: Vec<String>,
-    /// What was changed on the machine.
+    /// What was changed on the machine, and restored.
     pub effects: Vec<String>,
-    /// Bytes that the kernel took out of memory, as the machine is.
+    /// Bytes that the kernel reclaimed from any process while jobs ran on the machine as it is.
     pub reclaimed_bytes: Option<u64>,
 }
 
-/// Predicts the jobs of a condition, makes it so on the machine, runs each job several times, and holds the two
-/// against each other.
+/// Predicts the jobs of a condition, sets the condition up on the machine, runs each job several times, and compares the
+/// predictions with the runs.
 ///
 /// # Errors
 /// What ends the runs: an interrupt, a budget, the end of the time.
@@ -322,7 +322,7 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, testbed: &mut Testbed
     Ok(outcomes)
 }
 
-/// What the jobs of some conditions need to be held against a model, each run so often, and so often by fio.
+/// Space and writes that the jobs of some conditions need if each runs `repeats` times, and `by_fio` times by fio.
 ///
 /// # Errors
 /// A job that makes no sense.
@@ -358,9 +358,9 @@ fn predict_job(job: &Job, model: &Model, seed: u64) -> Result<Predicted, String>
     let figures = Figures {
         rate: rate.ok_or("nothing was predicted")?,
         tails_ns: TAILS.map(|share| {
-            let told = sum.latency_ns(share);
+            let simulated_ns = sum.latency_ns(share);
             let seen = model.residuals.get(&prediction::class(job, &model.parameters));
-            seen.map_or(told, |seen| seen.latency(share, sum.calls(), told).value)
+            seen.map_or(simulated_ns, |seen| seen.latency(share, sum.calls(), simulated_ns).value)
         }),
         paper: baselines::paper(job, model)?,
         plain: baselines::plain(job, model)?,
@@ -397,7 +397,7 @@ const IN_FIELD: f64 = 0.25;
 /// The class of all jobs together.
 const ALL: &str = "all";
 
-/// The jobs of each class together, and of all at the end; and the jobs that the calibration ran as well.
+/// The results of each class, and of all classes at the end, from the jobs and from those that the calibration ran too.
 pub fn classes(jobs: &[Held], again: &[Again]) -> Vec<Class> {
     let mut by_class: BTreeMap<&str, Vec<&Held>> = BTreeMap::new();
     jobs.iter().for_each(|job| by_class.entry(&job.class).or_default().push(job));
@@ -455,8 +455,8 @@ fn of(class: &str, jobs: &[&Held], again: &[Again]) -> Class {
     }
 }
 
-/// What the mean error of a class shall not exceed: 10 % of traces that only read and 15 % of others; of jobs 5 % in order, 10 % of reads at random and past the dirty
-/// threshold, 15 % of writes at random.
+/// The bound of a class's mean error. For traces: 10 % if they only read, otherwise 15 %. For jobs: 5 % in order, 10 % for random
+/// reads and past the dirty threshold, 15 % for random writes.
 pub fn bar(class: &str) -> f64 {
     let has = |word: &str| class.contains(word);
     if has("traces") {
@@ -509,12 +509,12 @@ mod tests {
             classes.iter().map(|class| (class.bar, class.verdict.clone(), class.drift)).collect::<Vec<_>>()
         };
         let none = verdicts(&[]);
-        let told = |verdict: &str| verdict.to_owned();
+        let word = |verdict: &str| verdict.to_owned();
         assert_eq!(
             none[..3],
-            [(0.05, told("kept"), None), (0.15, told("noise"), None), (0.10, told("missed"), None)]
+            [(0.05, word("kept"), None), (0.15, word("noise"), None), (0.10, word("missed"), None)]
         );
-        let again = |class: &str, now| Again { name: String::new(), class: told(class), then: 4.0, now };
+        let again = |class: &str, now| Again { name: String::new(), class: word(class), then: 4.0, now };
         let class = "throttled_sequential_write, dirty_bytes";
         let drifted = verdicts(&[again(class, 3.0), again("random_write", 4.4)]);
         let near = |drift: Option<f64>, wanted: f64| (drift.unwrap() - wanted).abs() < 1e-9;
@@ -523,7 +523,7 @@ mod tests {
             near(drifted[2].2, 0.25) && near(drifted[1].2, 0.1) && near(drifted[3].2, 0.175),
             "{drifted:?}"
         );
-        assert_eq!((drifted[0].2, &drifted[1].1), (None, &told("noise")));
+        assert_eq!((drifted[0].2, &drifted[1].1), (None, &word("noise")));
         assert_eq!(verdicts(&[again(class, 3.8)])[2].1, "missed");
     }
 }

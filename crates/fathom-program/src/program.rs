@@ -15,7 +15,7 @@
 //! [`Thread::awaits`] is large enough. That is all there is of gates: a trace's opens, closes, shared positions,
 //! paths and beginnings of threads are counters.
 //!
-//! Each call has a label of its writer's, which comes back beside the reading: what counts, and as what.
+//! The writer of a program gives each call a label, which comes back with the reading: whether it counts, and as what.
 //!
 //! How many calls a thread may have under way is its engine's affair, by the job's [`Depth`](crate::job::Depth); a thread
 //! that must not go on before all have returned says [`Step::Drain`].
@@ -32,7 +32,7 @@ pub struct Program<T> {
 }
 
 impl<T> Program<T> {
-    /// Threads that wait for nobody.
+    /// A program of threads that do not wait for each other.
     pub fn of(threads: Vec<T>) -> Self {
         Self { threads, counters: Vec::new() }
     }
@@ -75,7 +75,7 @@ pub struct Await {
 
 /// One thread of a program. Times are in ticks of the machine's clock, from the program's start.
 pub trait Thread {
-    /// What a writer says of each call to whoever keeps its reading.
+    /// What the writer of a program says of each call to the code that keeps its reading.
     type Label: Copy + Send + std::fmt::Debug;
 
     /// The next step, now that the one before is done.

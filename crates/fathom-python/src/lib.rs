@@ -201,10 +201,10 @@ fn predict(
 ) -> PyResult<String> {
     let model = read_model(model)?;
     let work_to_do = to_do(&jobs)?;
-    let foretold = work(py, 0, false, move |_| {
+    let result = work(py, 0, false, move |_| {
         session::predict(&work_to_do, replay::How::default(), &model, Settings { draws, seed })
     })?;
-    let (mut predicted, _) = foretold.map_err(of_jobs)?;
+    let (mut predicted, _) = result.map_err(of_jobs)?;
     predicted.settings = settings;
     predicted.json().map_err(kept)
 }

@@ -82,13 +82,13 @@ class Package(unittest.TestCase):
                 self.assertIn("reads", printed.getvalue())
 
     def test_jobs_may_be_a_file_a_text_or_sections(self):
-        told = Model.assumed().predict(JOBS, draws=2)
+        predicted = Model.assumed().predict(JOBS, draws=2)
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "job.fio")
             with open(file, "w", encoding="utf-8") as text:
                 text.write(TEXT)
             for jobs in (TEXT, file):
-                self.assertEqual(Model.assumed().predict(jobs, draws=2), told)
+                self.assertEqual(Model.assumed().predict(jobs, draws=2), predicted)
 
     def test_what_is_set_is_kept_and_changes_no_other_model(self):
         model = Model.assumed()
@@ -103,17 +103,17 @@ class Package(unittest.TestCase):
 
     def test_results_are_pickled_shown_and_compared(self):
         model = Model.assumed()
-        told = model.predict(JOBS, draws=2)
-        for one in (model.with_(readahead="1M"), told, model.sweep({"bs": ["4k"]}, JOBS, draws=0)):
+        predicted = model.predict(JOBS, draws=2)
+        for one in (model.with_(readahead="1M"), predicted, model.sweep({"bs": ["4k"]}, JOBS, draws=0)):
             again = pickle.loads(pickle.dumps(one))
             self.assertEqual((again, repr(again), hash(again)), (one, repr(one), hash(one)))
             self.assertEqual(json.loads(one.to_json()), one.to_dict())
-        self.assertIn("reads", str(told))
+        self.assertIn("reads", str(predicted))
         self.assertIn("IOPS", str(model.sweep({"bs": ["4k"]}, JOBS, draws=0)))
-        self.assertTrue(told._repr_html_().startswith("<iframe"))
-        self.assertIn("<!doctype html>", told.page().lower())
+        self.assertTrue(predicted._repr_html_().startswith("<iframe"))
+        self.assertIn("<!doctype html>", predicted.page().lower())
         with self.assertRaises(AttributeError):
-            told.no_such_field
+            predicted.no_such_field
 
     def test_every_executor_gives_the_same_bits(self):
         model = Model.assumed()
@@ -213,8 +213,8 @@ class Package(unittest.TestCase):
             self.assertEqual(trace.to_dict(), shown.to_dict())
             self.assertIn("300000 requests to devices, from alibaba", str(trace))
             self.assertTrue(trace._repr_html_().startswith("<iframe"))
-            told = Model.assumed().predict(trace_of(folder), draws=0)
-            self.assertEqual(told.jobs[0].name, "own.parquet")
+            predicted = Model.assumed().predict(trace_of(folder), draws=0)
+            self.assertEqual(predicted.jobs[0].name, "own.parquet")
             parts = Trace.import_(log, os.path.join(folder, "parts"), rows_per_part=130_000)
             self.assertEqual(len(os.listdir(parts.path)), 3)
             self.assertEqual({**parts.to_dict(), "name": out}, shown.to_dict())
@@ -328,7 +328,7 @@ class Package(unittest.TestCase):
             self.assertEqual(os.listdir(folder), [])
 
     def test_an_interrupt_ends_a_prediction_and_a_measurement(self):
-        # Whoever starts the tests in the background has them ignore interrupts, and Python goes by that.
+        # A shell that starts the tests in the background makes them ignore interrupts, and Python obeys that.
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         with tempfile.TemporaryDirectory() as folder:
             endless = {"reads": {"rw": "randread", "size": "1m", "time_based": 1, "runtime": 60}}

@@ -19,7 +19,7 @@ use fathom_survey::experiment::{self, Experiment, Nature};
 use fathom_survey::finding::{Evidence, Finding, Kind, Value};
 use fathom_survey::survey::Survey;
 
-/// The name of the schema that [`Comparison`] is published under.
+/// The schema of a written [`Comparison`].
 pub const SCHEMA: &str = "fathom.comparison/1";
 
 /// A result that can be compared with another of its kind.
@@ -31,13 +31,13 @@ pub enum Outcome {
     Curve(Box<Curve>),
 }
 
-/// How sure a difference must be, and how large.
+/// How sure and how large a difference must be to be reported.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
-    /// How often a comparison of equal things may tell of any difference: 0.05.
+    /// The share of comparisons of equal things that may report any difference: 0.05.
     pub rate: f64,
-    /// By how much a quantity must differ at least, as a share: 0.5 is half as much again, or a third less. Sizes
-    /// that a setting fixes but for what is free: by [`DRIFT`] of that.
+    /// The least difference of a quantity, as a share: 0.5 is half as much again, or a third less. For sizes that also depend on
+    /// free memory: [`DRIFT`] of that.
     pub margin: f64,
 }
 
@@ -50,56 +50,56 @@ pub struct Comparison {
     pub schema: String,
     /// The version of Fathom that wrote it.
     pub version: String,
-    /// How often a comparison of equal things may tell of any difference.
+    /// The share of comparisons of equal things that may report any difference.
     pub rate: f64,
-    /// By how much a quantity must differ, as a share.
+    /// The least difference of a quantity, as a share.
     pub margin: f64,
-    /// How many ratios shared the rate.
+    /// The number of ratios that shared the rate.
     pub ratios: u64,
-    /// What was compared; the first is what the others are held against.
+    /// The compared results; the others are compared with the first.
     pub results: Vec<Side>,
-    /// Other differences: kernel, mount, device.
+    /// Other differences between the results: kernel, mount, device.
     pub circumstances: Vec<Circumstance>,
-    /// One per parameter or point and result.
+    /// One entry per parameter or point and result.
     pub items: Vec<Item>,
 }
 
-/// One of the results.
+/// One of the compared results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
-    /// Where it was read from.
+    /// The path that the result was read from.
     pub path: String,
-    /// When it began.
+    /// When the measurement began.
     pub started: String,
     /// The directory that was measured.
     pub mount: String,
 }
 
-/// Something around the figures that is not the same.
+/// A difference in the machine or mount of a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Circumstance {
-    /// Which result, by its place.
+    /// The result, by its place.
     pub result: u64,
-    /// What: `kernel`.
+    /// What differs: `kernel`.
     pub what: String,
-    /// What it is in the first.
+    /// Its value in the first result.
     pub first: String,
-    /// What it is in this one.
+    /// Its value in this result.
     pub other: String,
 }
 
-/// One parameter or point held against that of the first result.
+/// One parameter or point compared with that of the first result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Item {
-    /// Which result, by its place.
+    /// The result, by its place.
     pub result: u64,
     /// The parameter, or the point in words.
     pub what: String,
     /// The unit of the values.
     pub unit: String,
-    /// Whether it differs.
+    /// Whether the two results differ in it.
     pub verdict: Verdict,
-    /// What was compared, like with like.
+    /// The pairs that were compared, each of the same kind.
     pub pairs: Vec<Pair>,
 }
 
@@ -107,39 +107,40 @@ pub struct Item {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It is the same, or within the margin.
+    /// The values are the same, or within the margin.
     Same,
-    /// Nothing of the kind was measured in both.
+    /// The two results have nothing of the same kind.
     Incomparable,
     /// The intervals allow both.
     Unclear,
-    /// It differs.
+    /// The values differ.
     Different,
 }
 
-/// The same thing found in the same way in both.
+/// A value that both results found in the same way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pair {
     /// The kind of evidence; nothing for a point of a curve.
     pub kind: Option<Kind>,
-    /// How it was got.
+    /// The method that found it.
     pub method: String,
-    /// What the first result has.
+    /// The value of the first result.
     pub first: Value,
-    /// What this one has.
+    /// The value of this result.
     pub other: Value,
-    /// This one over the first: the estimate and the interval at the shared rate; nothing where values are fixed.
+    /// The value of this result divided by the first: the estimate and the interval at the shared rate; nothing where values are
+    /// fixed.
     pub ratio: Option<[f64; 3]>,
-    /// Whether they differ.
+    /// Whether the values differ.
     pub verdict: Verdict,
 }
 
-/// What drifts has this part of the margin: it moves by a twenty-fifth from one run to the next where times move by a
+/// Figures that drift have this part of the margin: from one run to the next they move by a twenty-fifth, and times by a
 /// fifth (standard deviations of logarithms, docs/notes/2026-11-repeatability.md).
 pub const DRIFT: f64 = 0.5;
 
-/// What is unsteady has so many times the margin: on a loop device in memory it moved by a factor of seven from one run
-/// to the next (docs/notes/2026-11-repeatability.md), and nothing in a single run says whether its device is such a one.
+/// Unsteady figures have this many times the margin: on a loop device in memory one moved by a factor of seven from one run to
+/// the next (docs/notes/2026-11-repeatability.md), and a single run does not show whether its device is unsteady.
 pub const UNREST: f64 = 10.0;
 
 /// The confidence of the intervals in results.
@@ -162,7 +163,7 @@ struct Topic {
     likes: Vec<Like>,
 }
 
-/// Holds every result against the first; `registry` knows how answers to its questions are compared.
+/// Compares every result with the first; `registry` knows how answers to its questions are compared.
 ///
 /// # Errors
 /// One sentence where there are fewer than two, or not all of one kind.

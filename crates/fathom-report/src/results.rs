@@ -52,7 +52,7 @@ pub trait Report: Json {
     }
 }
 
-/// What can be written as JSON; everything that serde can.
+/// A value that can be written as JSON: everything that serde can serialise.
 pub trait Json {
     /// The JSON, indented and without a line end behind it.
     ///
@@ -70,9 +70,9 @@ impl<T: Serialize> Json for T {
 /// A kind of result.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
-    /// Its name: of the schema `fathom.NAME/VERSION`, where one is published.
+    /// The name of the kind, which is also that of the schema `fathom.NAME/VERSION`, where one is published.
     pub name: &'static str,
-    /// Its JSON Schema, where one is published.
+    /// The JSON Schema, where one is published.
     pub schema: Option<fn() -> Value>,
     /// Its file in a run folder and how that is read, where one is kept.
     kept: Option<(&'static str, Read)>,
@@ -107,7 +107,7 @@ pub const KINDS: [Kind; 22] = [
     Kind::new("replay", None).kept("replay", read::<Replayed>),
 ];
 
-/// The file of a model beside a result, without `.json`.
+/// The file of a model in the folder of a result, without `.json`.
 const MODEL: &str = "model";
 
 impl Kind {
@@ -119,7 +119,7 @@ impl Kind {
         Self { kept: Some((file, read)), ..self }
     }
 
-    /// The name of the file that its schema is published in, where it has one: `fathom.NAME-VERSION.schema.json`.
+    /// The name of the file of its published schema, if there is one: `fathom.NAME-VERSION.schema.json`.
     pub fn schema_file(&self) -> Option<String> {
         let schema = self.schema?();
         Some(format!("{}.schema.json", schema["title"].as_str()?.replace('/', "-")))
@@ -135,7 +135,7 @@ pub fn published() -> impl Iterator<Item = (Kind, fn() -> Value)> {
     KINDS.into_iter().filter_map(|kind| Some((kind, kind.schema?)))
 }
 
-/// A result, and the model that it was made on or is about.
+/// A result with the model that it was made on or is about.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub struct WithModel<T> {
@@ -146,17 +146,17 @@ pub struct WithModel<T> {
     pub model: Model,
 }
 
-/// What a trace does, and what its file was called.
+/// The properties of a trace, with the name of its file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NamedTrace {
-    /// The trace's file.
+    /// The name of the trace's file.
     pub name: String,
-    /// What it does.
+    /// The properties of the trace.
     #[serde(flatten)]
     pub shown: Shown,
 }
 
-/// A survey read from its folder and inferred again, with the samples behind it.
+/// A survey read from its folder, with findings inferred again from the samples behind it.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub struct Again {
@@ -239,7 +239,7 @@ impl Again {
     }
 }
 
-/// Makes sure that a result can be kept in `directory`. Called before anything is measured.
+/// Makes sure that a result can be kept in `directory`. Call this before anything is measured.
 ///
 /// # Errors
 /// [`Error::Taken`] where it holds a result, [`Error::File`] where it can't be made.
@@ -252,7 +252,7 @@ pub fn check_free(directory: &Path) -> Result<(), Error> {
     }
 }
 
-/// Writes a result and its page, and gives the page's path.
+/// Writes a result and its page, and returns the page's path.
 ///
 /// # Errors
 /// [`Error::File`] where a file can't be written.
@@ -264,7 +264,7 @@ pub fn keep(directory: &Path, result: &dyn Report) -> Result<PathBuf, Error> {
     run_folder::write_page(directory, &result.page())
 }
 
-/// Reads what a folder holds. A survey is inferred again from its samples.
+/// Reads the result in a folder. A survey is inferred again from its samples.
 ///
 /// # Errors
 /// [`Error::File`] where it holds no result, or one that can't be read; [`Error::Damaged`] where a file holds something
@@ -276,8 +276,9 @@ pub fn open(directory: &Path) -> Result<Box<dyn Report>, Error> {
     read(directory, name)
 }
 
-/// A result from the JSON that was written of it: of kind `prediction`, `sweep`, `best`, `validation`, `run`, `survey` or `trace-show`
-/// with the trace's name; `model` is the one that it was made on, the built-in example where there is none. A survey comes without its samples.
+/// Reads a result from its JSON: of kind `prediction`, `sweep`, `best`, `validation`, `run`, `survey` or `trace-show` with the
+/// trace's name. `model` is the one that it was made on, the built-in example where there is none. A survey comes without its
+/// samples.
 ///
 /// # Errors
 /// Another kind, or JSON of something else.
@@ -330,7 +331,7 @@ fn read_survey(directory: &Path, _: &'static str) -> Result<Box<dyn Report>, Err
     Ok(Box::new(Again { survey, recordings }))
 }
 
-/// A survey or curves to compare: from a run folder, or from the JSON itself.
+/// Reads a survey or curves to compare, from a run folder or from the JSON itself.
 ///
 /// # Errors
 /// [`Error::File`] where it can't be read, [`Error::Damaged`] where it is nothing that can be compared.
@@ -352,13 +353,13 @@ pub fn read_outcome(path: &Path) -> Result<Outcome, Error> {
     }
 }
 
-/// What is known of a machine: a model, from its file or kept beside a result; or else a survey, as [`read_outcome`] reads it.
+/// Reads what is known of a machine: a model, from its file or from the folder of a result; or else a survey, by [`read_outcome`].
 ///
 /// # Errors
 /// As [`read_outcome`].
 pub fn read_known(path: &Path) -> Result<Known, Error> {
-    let beside = file(path, MODEL);
-    let json = if beside.exists() { beside } else { path.to_owned() };
+    let model = file(path, MODEL);
+    let json = if model.exists() { model } else { path.to_owned() };
     let text = fs::read_to_string(&json).unwrap_or_default();
     let damaged = |reason: String| Error::Damaged { path: json.clone(), line: None, reason };
     if text.contains("\"fathom.model/") {
@@ -373,9 +374,9 @@ pub fn read_known(path: &Path) -> Result<Known, Error> {
 /// What is known of a machine.
 #[derive(Debug, Clone)]
 pub enum Known {
-    /// All that a prediction needs.
+    /// A model, which is all that a prediction needs.
     Model(Box<Model>),
-    /// The answers of a survey.
+    /// The findings of a survey.
     Survey(Box<Survey>),
 }
 

@@ -39,14 +39,14 @@ pub struct RunFolder {
     directory: PathBuf,
 }
 
-/// What one experiment of a survey ran, read back.
+/// The runs of one experiment of a survey, read back.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
     /// The parameter that the experiment finds.
     pub parameter: String,
-    /// How much trouble it took, which decides how many rounds it asks for.
+    /// How thoroughly it measured, which decides how many rounds it asks for.
     pub effort: Effort,
-    /// Its runs, in order.
+    /// The runs, in order.
     pub runs: Vec<Samples>,
 }
 
@@ -55,7 +55,7 @@ pub struct Recording {
 pub enum Error {
     /// The folder holds the survey of another run.
     Taken(PathBuf),
-    /// The folder holds cells of a sweep of something else.
+    /// The folder holds cells of another sweep.
     OtherPlan(PathBuf),
     /// A file or folder can't be made, written or read.
     File {
@@ -66,7 +66,7 @@ pub enum Error {
         /// The reason that the system gave.
         reason: String,
     },
-    /// A file does not hold what it should.
+    /// A file does not contain what it should.
     Damaged {
         /// The file.
         path: PathBuf,
@@ -105,8 +105,8 @@ const SURVEY: &str = "survey.json";
 const PAGE: &str = "report.html";
 const SAMPLES: &str = "samples";
 
-/// Makes the folder, with those above it, and tries to write to it. Called before anything is
-/// measured, so that a measurement is not lost for want of a place.
+/// Makes the folder and those above it, and tries to write to it. Call this before anything is measured, so that no measurement is
+/// lost for lack of a place.
 ///
 /// # Errors
 /// [`Error::Taken`] where it holds a survey, which is never overwritten; [`Error::File`] where it
@@ -125,7 +125,7 @@ pub fn create(directory: &Path) -> Result<RunFolder, Error> {
     Ok(RunFolder { directory: directory.to_owned() })
 }
 
-/// Reads a survey and what each of its experiments ran, in the order of the findings.
+/// Reads a survey and the runs of each of its experiments, in the order of the findings.
 ///
 /// # Errors
 /// [`Error::File`] where a file is missing or can't be read, [`Error::Damaged`] where it holds
@@ -140,7 +140,7 @@ pub fn read(directory: &Path) -> Result<(Survey, Vec<Recording>), Error> {
     Ok((survey, recordings))
 }
 
-/// Writes the survey's page into its folder, over an older one, and gives its path.
+/// Writes the survey's page into its folder, in place of an older one, and returns its path.
 ///
 /// # Errors
 /// [`Error::File`] where it can't be written.
@@ -160,7 +160,7 @@ impl Drop for RunFolder {
 }
 
 impl RunFolder {
-    /// Writes the samples behind `answers`, which were got with `effort`, and then the survey.
+    /// Writes the samples behind `answers`, which were measured with `effort`, and then the survey.
     ///
     /// # Errors
     /// [`Error::File`] where a file can't be written.

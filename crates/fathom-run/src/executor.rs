@@ -46,7 +46,7 @@ impl Window {
 
 /// What is kept of readings.
 pub(crate) trait Recorder<L> {
-    /// A call has returned and moved so many bytes.
+    /// A call has returned and moved this many bytes.
     fn record(&mut self, call: &Call, label: L, window: Window, moved: u64);
 
     /// A request that is to be recorded was begun, handed over and done at these moments.

@@ -15,7 +15,7 @@ pub enum Fault {
     Interrupted,
     /// The budget for time ran out before one round was complete.
     OutOfTime,
-    /// The workload would write more than the budget allows: wanted and left, in bytes.
+    /// The workload would write more bytes than the budget allows.
     OverBudget {
         /// Bytes that the workload would write.
         wanted: u64,
@@ -40,12 +40,12 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// A call on `path` at the byte `offset` that moved `moved` of `wanted` bytes.
+    /// The fault of a call on `path` at the byte `offset` that moved `moved` of `wanted` bytes.
     pub fn short(operation: &str, path: &Path, offset: u64, wanted: usize, moved: usize) -> Self {
         Fault::Short { call: format!("{operation} {} at byte {offset}", path.display()), wanted, moved }
     }
 
-    /// Whether to stop: for an interrupt, or because the time allowed is over.
+    /// Returns a fault if the user has interrupted the run or the time allowed is over.
     ///
     /// # Errors
     /// [`Fault::Interrupted`], [`Fault::OutOfTime`].
@@ -57,7 +57,7 @@ impl Fault {
         }
     }
 
-    /// Refuses what would write more than is left of a budget, in bytes.
+    /// Refuses a workload that would write more than is left of a budget, in bytes.
     ///
     /// # Errors
     /// [`Fault::OverBudget`].

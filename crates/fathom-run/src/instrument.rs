@@ -30,7 +30,7 @@ pub struct Certificate {
     pub clock: String,
     /// The smallest step between two readings that differ, in ns.
     pub resolution_ns: f64,
-    /// What two readings around nothing show, in ns: the median.
+    /// What two readings with nothing between them differ by, in ns: the median.
     pub overhead_ns: f64,
     /// The largest deviation from a straight line against wall time, in parts per million of the span.
     pub linearity_ppm: f64,
@@ -40,7 +40,7 @@ pub struct Certificate {
     pub ticks_per_second_interval: [f64; 2],
     /// The shortest and the longest interval compared with wall time, in ns.
     pub intervals_ns: [f64; 2],
-    /// What an empty system call takes, in ns: what the clock must be able to see.
+    /// How long an empty system call takes, in ns: the shortest time that the clock must be able to measure.
     pub system_call_ns: f64,
     /// Why this clock was taken, one sentence each.
     pub evidence: Vec<String>,
@@ -56,7 +56,7 @@ pub struct Instrument {
 }
 
 impl Certificate {
-    /// The clock of a machine that is only a model: it shows simulated time, and costs none.
+    /// The clock of a simulated machine: it shows simulated time, and reading it takes none.
     pub fn simulated() -> Self {
         Self {
             clock: "simulated".to_owned(),
@@ -306,7 +306,7 @@ fn compare<C: Counter>(counter: C, cpus: [usize; 2]) -> Compared {
     Compared { turns: read.into_inner(), backwards: backwards.into_inner() }
 }
 
-/// Waits until at least so many turns were taken; returns how many were.
+/// Waits until at least this many turns were taken; returns how many there were.
 fn wait_for(turn: &AtomicUsize, mine: usize) -> usize {
     // A thread that answers at once does so within a microsecond; another has to be given the CPU.
     const SPINS: u32 = 1000;

@@ -66,7 +66,7 @@ use fathom_program::call::FileId;
 use fathom_program::job::{Engine, Job, ThreadFile};
 use fathom_program::job_calls::JobCalls;
 
-/// Runs one job in its threads, all at once; gives one outcome per thread.
+/// Runs one job with all its threads at the same time; returns one outcome per thread.
 ///
 /// # Errors
 /// A job that [`Job::check`] refuses, a budget or a disk that is too small, a call that fails or
@@ -76,8 +76,8 @@ pub fn run(job: &Job, testbed: &mut Testbed) -> Result<Vec<Outcome>, Fault> {
     Ok(outcomes.pop().unwrap_or_default())
 }
 
-/// Runs the jobs of a file: those between two stonewalls at the same time, one such group after the
-/// other. Gives the outcomes of each job's threads.
+/// Runs the jobs of a file. Jobs between two stonewalls run at the same time, one such group after the other. Returns the outcomes
+/// of each job's threads.
 ///
 /// # Errors
 /// As [`run`]; the first fault ends everything.
@@ -98,7 +98,7 @@ pub fn run_all(jobs: &[Job], testbed: &mut Testbed) -> Result<Vec<Vec<Outcome>>,
     Ok(outcomes)
 }
 
-/// The jobs that run at the same time: a stonewall begins another group.
+/// The groups of jobs that run at the same time: a stonewall begins another group.
 pub fn groups(jobs: &[Job]) -> impl Iterator<Item = &[Job]> {
     jobs.chunk_by(|_, next| !next.stonewall)
 }
@@ -312,12 +312,12 @@ impl<'a> Turn<'a> {
 }
 
 impl Testbed {
-    /// From now on it is counted what the disks below `path` do while jobs run.
+    /// Counts from now on what the disks below `path` do while jobs run.
     pub fn watch_disks(&mut self, path: &Path) {
         self.disks = Disks::below(path);
     }
 
-    /// What those disks have done so far.
+    /// What the watched disks have done so far.
     pub fn disks(&self) -> Vec<Disk> {
         self.disks.as_ref().map_or_else(Vec::new, |disks| disks.so_far.clone())
     }
@@ -529,10 +529,10 @@ mod tests {
             ..small("slow")
         };
         let moved = Arc::new(AtomicU64::new(0));
-        let told = Arc::clone(&moved);
+        let reported = Arc::clone(&moved);
         let alone = Ranks::new(|_, _, _| Ok(None));
         testbed.meet_with(Some(alone.clone().wearing_out(move |bytes| {
-            told.store(bytes, Ordering::Relaxed);
+            reported.store(bytes, Ordering::Relaxed);
             Ok(bytes + (40 << 10))
         })));
         let whole = total(&run(&slow, &mut testbed).unwrap(), Direction::Write).0;

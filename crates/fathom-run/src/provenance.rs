@@ -13,15 +13,15 @@ use crate::instrument::Certificate;
 /// What a reader needs to judge a result by, or to repeat it; flattened into each kind of result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
-    /// The version of Fathom that wrote it.
+    /// The version of Fathom that wrote the result.
     pub version: String,
-    /// When it began: RFC 3339.
+    /// When the measurement began: RFC 3339.
     pub started: String,
     /// The seed that decided random orders and positions.
     pub seed: u64,
-    /// The machine it ran on.
+    /// The machine that it ran on.
     pub machine: MachineFacts,
-    /// The mount it looked at.
+    /// The mount that it measured.
     pub mount: MountFacts,
     /// The clock's certificate.
     pub instrument: Certificate,
@@ -34,15 +34,16 @@ pub struct MachineFacts {
     pub kernel: String,
     /// The processor's architecture.
     pub arch: String,
-    /// CPUs that Fathom might use.
+    /// The number of CPUs that Fathom might use.
     pub cpus: usize,
     /// Memory in bytes.
     pub memory_bytes: u64,
     /// `none`, `container`, `hypervisor` or its maker.
     pub virtualisation: String,
-    /// Load averages over 1, 5 and 15 minutes when it began.
+    /// Load averages over 1, 5 and 15 minutes when the measurement began.
     pub load: Vec<f64>,
-    /// Whether its free memory goes back to the host of a virtual machine, so that the next program that takes it has to wait.
+    /// Whether the machine's free memory goes back to the host of a virtual machine, so that the next program that takes it has to
+    /// wait.
     #[serde(default)]
     pub returns_free_memory: bool,
 }
@@ -54,23 +55,23 @@ pub struct MountFacts {
     pub path: String,
     /// The file system's type.
     pub fs_type: String,
-    /// What was mounted.
+    /// The source of the mount, such as a device.
     pub source: String,
     /// The options of the mount and of the file system.
     pub options: String,
     /// The block device below, as sysfs shows it; empty where there is none.
     pub device: DeviceFacts,
-    /// Free bytes when it began.
+    /// Free bytes when the measurement began.
     pub free_bytes: u64,
 }
 
 /// The block device below a mount.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceFacts {
-    /// The kernel's name.
+    /// The kernel's name of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether the kernel believes that it seeks.
+    /// Whether the kernel treats the device as a rotating disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotational: Option<bool>,
     /// The I/O scheduler in use.
@@ -93,7 +94,7 @@ pub fn now() -> String {
 }
 
 impl Provenance {
-    /// Of what this process measures at `path` from now on.
+    /// The provenance of what this process measures at `path` from now on.
     ///
     /// # Errors
     /// As [`MountFacts::of`].
@@ -108,7 +109,8 @@ impl Provenance {
         })
     }
 
-    /// Of a machine that is only a model: its file, what was set, and the machine and mount that it was made from.
+    /// The provenance of a simulation: the model's file, what was set on it, and the machine and mount that the model was made
+    /// from.
     pub fn simulated(
         model: &Path,
         settings: &[String],

@@ -32,14 +32,14 @@ use crate::fault::Fault;
 use crate::instrument::{Clock, Instrument};
 use crate::scratch::Scratch;
 
-/// What the page cache holds of the files when the first operation begins. All that is in them is on the device.
+/// What the page cache holds of the files when the first operation begins. All data of the files are on the device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cache {
-    /// Nothing.
+    /// Nothing of the files.
     #[default]
     Cold,
-    /// All of them.
+    /// All of the files.
     Warm,
 }
 
@@ -48,7 +48,7 @@ pub enum Cache {
 pub struct How {
     /// When operations begin.
     pub pace: Pace,
-    /// What is cached then.
+    /// What the page cache holds at first.
     #[serde(default)]
     pub cache: Cache,
 }
@@ -56,13 +56,13 @@ pub struct How {
 /// What bounds a replay.
 #[derive(Debug, Clone)]
 pub struct Bounds {
-    /// Bytes to write at most, with those that lay the files out.
+    /// The number of bytes to write at most, including those that lay the files out.
     pub max_write: u64,
-    /// The clock that times it.
+    /// The clock that times the replay.
     pub instrument: Instrument,
-    /// When it must have ended.
+    /// When the replay must have ended.
     pub deadline: Option<Instant>,
-    /// Set to end it early.
+    /// A flag that ends the replay early once it is set.
     pub interrupt: Arc<AtomicBool>,
 }
 
@@ -98,7 +98,7 @@ pub fn replay(
     Ok(Replayed::of(plan, how, &records, bounds.instrument.certificate.ticks_per_second))
 }
 
-/// Replays a trace, and gives each thread's calls in order: for those who compare machines.
+/// Replays a trace, and returns each thread's calls in order, for tests that compare machines.
 ///
 /// # Errors
 /// As [`replay`].

@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use fathom_program::units::Ticks;
 use fathom_program::workload::{CacheState, CallKind, Workload};
 
-/// What a machine gives back for a workload. As JSON it is without its readings, which a table holds.
+/// What a machine returns for a workload. Its JSON lacks the readings, which a table holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
     /// The workload that was run.
     pub workload: Workload,
     /// Which machine ran it: `linux`, `scripted`, `recorded`.
     pub machine: String,
-    /// What a tick is worth.
+    /// Ticks per second of the clock.
     pub ticks_per_second: f64,
-    /// One entry per timed operation, in the order they were done. Rounds cut short are left out whole.
+    /// One entry per timed operation, in the order they were done. Rounds that were cut short are left out entirely.
     #[serde(skip)]
     pub readings: Vec<Reading>,
     /// Bytes that reads returned, timed or not.
     pub bytes_read: u64,
-    /// Bytes that were written, timed or not, with those that filled the scratch files.
+    /// Bytes that were written, timed or not, including those that filled the scratch files.
     pub bytes_written: u64,
-    /// Bytes that might still be written when the run began: what an experiment sized it by.
+    /// The bytes that the run was still allowed to write when it began, by which an experiment chose its size.
     pub write_budget: u64,
     /// How long the run took, in nanoseconds of the machine's own time.
     pub elapsed_ns: u64,
-    /// What whoever reads the samples must know: rounds cut short, a clock not pinned.
+    /// Notes to the reader of the samples: rounds that were cut short, a clock that was not pinned.
     pub notes: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct Reading {
     /// The file offset in bytes.
     #[serde(rename = "offset_bytes")]
     pub offset: u64,
-    /// The difference of the two clock readings around the call, the clock's own cost included.
+    /// The difference of the two clock readings around the call, including the clock's own cost.
     #[serde(rename = "latency_ticks")]
     pub latency: Ticks,
     /// The round, counted from zero after the warm-up.
@@ -58,7 +58,7 @@ pub struct Reading {
     pub start: Ticks,
 }
 
-/// What to know of a measurement in rounds: whether its thread was bound to a CPU, and how many rounds it did of those wanted.
+/// Notes on a measurement in rounds: whether its thread was bound to a CPU, and how many of the wanted rounds it completed.
 pub fn notes(is_bound: bool, done: u32, wanted: u32) -> Vec<String> {
     let unbound = (!is_bound).then(|| "the thread could not be bound to one CPU".to_owned());
     let short = (done < wanted).then(|| format!("time ran out after {done} of {wanted} rounds"));
@@ -97,12 +97,12 @@ impl Samples {
         matrix
     }
 
-    /// Rounds that were completed.
+    /// The number of completed rounds.
     pub fn rounds(&self) -> u32 {
         self.readings.iter().map(|reading| reading.round + 1).max().unwrap_or(0)
     }
 
-    /// Readings taken in the cache state that their pass did not ask for.
+    /// The number of readings taken in another cache state than their pass asked for.
     pub fn wrong_state(&self) -> usize {
         let wrong = |reading: &&Reading| {
             let needed = self.workload.passes.get(reading.pass as usize).and_then(|pass| pass.needs);
@@ -111,7 +111,7 @@ impl Samples {
         self.readings.iter().filter(wrong).count()
     }
 
-    /// Readings that needed a cache state which could not be proven.
+    /// The number of readings that needed a cache state which could not be proven.
     pub fn unproven(&self) -> usize {
         self.readings.iter().filter(|reading| reading.cache == Some(CacheState::Unknown)).count()
     }
@@ -122,8 +122,8 @@ impl Samples {
     }
 }
 
-/// In words, how many readings of some runs were taken in the wrong cache state, and of how many the state is not proven; none
-/// where there are none.
+/// Sentences on how many readings of some runs were taken in the wrong cache state, and of how many the state is not proven; none
+/// where there are no such readings.
 pub fn state_caveats(runs: &[Samples]) -> [Option<String>; 2] {
     let [wrong, unproven] =
         [Samples::wrong_state, Samples::unproven].map(|count| runs.iter().map(count).sum::<usize>());

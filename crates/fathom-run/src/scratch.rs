@@ -29,7 +29,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a directory of its own below `parent`, readable by its owner alone.
+    /// Makes a private directory below `parent`, readable by its owner alone.
     ///
     /// # Errors
     /// What `mkdir(2)` and `open(2)` give: no permission, read-only, full, no such directory.
@@ -78,7 +78,7 @@ impl Scratch {
 }
 
 impl Scratch {
-    /// Removes it and everything in it, where dropping would keep quiet about what can't be removed.
+    /// Removes the directory and everything in it. Dropping does the same, but ignores what can't be removed.
     ///
     /// # Errors
     /// The first removal that failed, and failed again.
@@ -102,22 +102,22 @@ impl Drop for Scratch {
     }
 }
 
-/// Says that the file at `path` is this process's and goes with it, until [`keep`] is called.
+/// Registers the file at `path` as unfinished: it is removed with this process, unless [`keep`] is called.
 pub fn begin(path: &Path) {
     living().push(path.to_owned());
 }
 
-/// Says that the file at `path` is complete, or gone.
+/// Registers the file at `path` as complete, or gone.
 pub fn keep(path: &Path) {
     living().retain(|other| other != path);
 }
 
-/// What this process has made and not removed yet: what a run that hangs leaves behind.
+/// The files that this process has made and not removed yet: what a run that hangs leaves behind.
 pub fn left() -> Vec<PathBuf> {
     living().clone()
 }
 
-/// Removes what [`left`] tells, as far as that is possible, while somebody may still be using it.
+/// Removes the files that [`left`] lists, as far as possible, even if other threads still use them.
 pub fn abandon() {
     for directory in left() {
         let _ = remove_living(&directory);
@@ -183,7 +183,7 @@ fn gone(operation: &'static str, path: &Path, outcome: std::io::Result<()>) -> R
 
 /// Removes scratch directories below `parent` whose owner process is gone, and lists them.
 ///
-/// Only directories of our own name, our own user and with a lock that nobody holds are touched.
+/// It touches only directories that have Fathom's name, belong to this user and have a lock that no process holds.
 pub fn remove_leftovers(parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
     entries
@@ -194,10 +194,10 @@ pub fn remove_leftovers(parent: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether a directory's owner was gone, and it is too.
+/// Removes a directory whose owner process is gone; returns whether it did.
 fn remove_abandoned(directory: &Path) -> bool {
     let Some(lock) = lock_of_abandoned(directory) else { return false };
-    // Whoever is just making it misses it under its own name, and makes another.
+    // A process that is just making it no longer finds it under its name, and makes another.
     let renamed = directory.with_extension("left");
     let directory = if fs::rename(directory, &renamed).is_ok() { &renamed } else { directory };
     // FUSE and NFS only rename a file that is removed while it is open.

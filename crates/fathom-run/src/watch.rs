@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::fault::Fault;
 
-/// Shared between the threads that work and the one that shows progress.
+/// Progress, shared between the threads that work and the one that shows it.
 #[derive(Debug, Clone, Default)]
 pub struct Watch {
     done: Arc<AtomicU64>,
@@ -26,12 +26,12 @@ impl Watch {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// How many there will be in all; 0 where that is not known.
+    /// The expected number of bytes or runs; 0 where it is not known.
     pub fn expected(&self) -> u64 {
         self.expected.load(Ordering::Relaxed)
     }
 
-    /// From now on a whole that is so long is begun.
+    /// Begins a new task of this many bytes or runs.
     pub fn expect(&self, whole: u64) {
         self.done.store(0, Ordering::Relaxed);
         self.expected.store(whole, Ordering::Relaxed);
@@ -42,7 +42,7 @@ impl Watch {
         &self.interrupt
     }
 
-    /// So many more bytes or runs are done.
+    /// Adds to the bytes or runs that are done.
     ///
     /// # Errors
     /// [`Fault::Interrupted`].

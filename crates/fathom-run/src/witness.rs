@@ -13,9 +13,9 @@ pub use fathom_sys::layout::Extent;
 use crate::fault::Fault;
 use fathom_program::workload::{Region, ScratchFile, Workload};
 
-/// What a program can do to scratch files of its own and see of them: primitives, which experiments compose. Files
-/// are named as in workloads, and are there for those too. Each may fail with [`Fault`]: a system call that fails, a
-/// budget that is used up, an interrupt.
+/// What a program can do to its own scratch files and see of them. These are primitives, which experiments compose. Files are named
+/// as in workloads, and exist for those too. Each method may fail with [`Fault`]: a system call that fails, a budget that is used
+/// up, an interrupt.
 #[allow(clippy::missing_errors_doc, reason = "said once, above")]
 pub trait Witness {
     /// What the kernel declares of this mount.
@@ -30,7 +30,7 @@ pub trait Witness {
     /// Removes a file.
     fn remove(&mut self, name: &str);
 
-    /// Makes a file so many bytes long, by a hole: `ftruncate(2)`.
+    /// Sets a file's length in bytes; what is added is a hole: `ftruncate(2)`.
     fn lengthen(&mut self, name: &str, length: u64) -> Result<(), Fault>;
 
     /// Sets space aside for the first `length` bytes of a file: `fallocate(2)`. Whether it could be had: not where the
@@ -103,27 +103,27 @@ pub trait Witness {
     fn pin(&self) -> Option<Pinned>;
 }
 
-/// What the kernel counts.
+/// A counter of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counter {
     /// Reads that the block device below has completed.
     DeviceReads,
-    /// The time between submission and completion that the block layer counted for them, in whole ms.
+    /// The time between submission and completion that the block layer counted for those reads, in whole ms.
     DeviceReadMs,
     /// The dirty data in bytes at which the kernel begins to write them.
     DirtyBackground,
-    /// The dirty data in bytes that it never exceeds.
+    /// The most dirty data that the kernel allows, in bytes.
     DirtyLimit,
     /// Transactions that the file system's journal has committed.
     JournalTransactions,
 }
 
-/// What went to the server of a user-space file system during one pass.
+/// The requests that went to the server of a user-space file system during one pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requests {
-    /// When the pass began and when it ended, in ns of one clock.
+    /// When the pass began, in ns of the clock that `ended_ns` is in as well.
     pub began_ns: u64,
-    /// See there.
+    /// When the pass ended, in ns of the same clock.
     pub ended_ns: u64,
     /// The requests as FUSE's protocol calls them: `FUSE_LOOKUP`.
     pub names: Vec<String>,
@@ -136,7 +136,7 @@ pub enum Unseen {
     Impossible(String),
     /// A privilege is missing.
     Forbidden(String),
-    /// Something was to be seen, and part of it was lost.
+    /// Something could be seen, and part of it was lost.
     Lost(String),
 }
 
@@ -151,79 +151,79 @@ pub struct Declared {
     pub read_ahead: Option<(u64, String)>,
     /// The caches of the first CPU, smallest first: level and bytes.
     pub cpu_caches: Vec<(u32, u64)>,
-    /// The file system's type.
+    /// The type of the file system.
     pub fs_type: String,
     /// The alignment that direct I/O needs, of memory and of offsets, in bytes; zeros where files can't
     /// be read so: STATX_DIOALIGN of `statx(2)`.
     pub direct_alignment: Option<(u64, u64)>,
     /// The memory that this process may use, for everything.
     pub memory: MemoryBound,
-    /// Whether cached pages are sorted into generations, and not into two lists.
+    /// Whether cached pages are sorted into generations (MGLRU), and not into two lists.
     pub generations: bool,
     /// The background threshold and the limit of dirty data in bytes, by the settings under `vm.dirty_`.
     pub dirty_thresholds: Option<[u64; 2]>,
-    /// The share of those limits in percent that the mount may take of them and never more, where it has such a limit
-    /// of its own: `max_ratio` and `strict_limit` of its backing device.
+    /// The share in percent of those limits that the mount may take, where it has a fixed limit of its own: `max_ratio` and
+    /// `strict_limit` of its backing device.
     pub strict_share: Option<u64>,
-    /// The age from which dirty data are to be written, and how often it is looked for such; none where the
-    /// kernel never looks: `vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`.
+    /// The age from which dirty data are written, and how often the kernel looks for such data; none where it never looks:
+    /// `vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`.
     pub flusher: Option<[Duration; 2]>,
-    /// How often the file system commits changes of metadata unasked.
+    /// How often the file system commits changes of metadata without a sync.
     pub commits: Commits,
-    /// Whether what is read of a file is seen in the page cache. Where it is not, no setting of the cache is in force.
+    /// Whether data read from a file show up in the page cache. Where they do not, no setting of the cache has an effect.
     pub caches_files: bool,
-    /// Whether each write is to wait until it is stored: the option `sync` of the mount.
+    /// Whether each write waits until the data are stored: the option `sync` of the mount.
     #[serde(default)]
     pub writes_through: bool,
-    /// What is declared of the server that keeps the files; none where they are on a device of this machine or in its
-    /// memory, and asking for them takes no round trip.
+    /// What is declared of the server that keeps the files; none where they are on a device of this machine or in its memory, and
+    /// asking for them takes no round trip.
     pub server: Option<Server>,
 }
 
-/// What a kernel declares of how it deals with the server of a file system, each with the option that says so.
+/// What a kernel declares of its dealings with the server of a file system, each with the option that says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
-    /// For how long attributes are believed at first.
+    /// How long the kernel believes attributes at first.
     pub attributes: Option<(Duration, String)>,
-    /// For how long names are believed at first.
+    /// How long the kernel believes names at first.
     pub names: Option<(Duration, String)>,
     /// Bytes that one request reads at most.
     pub read_request: Option<(u64, String)>,
     /// Bytes that one request writes at most.
     pub write_request: Option<(u64, String)>,
-    /// Requests for reading ahead and for writing back that are under way at once, at most.
+    /// The largest number of requests for reading ahead and for writing back that are under way at once.
     #[serde(default)]
     pub in_flight: Option<(u64, String)>,
 }
 
-/// How often a file system commits changes of metadata unasked.
+/// How often a file system commits changes of metadata without a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Commits {
-    /// So long after the first of them, or up to a second later.
+    /// This long after the first change, or up to a second later.
     Every(Duration),
-    /// About so long after the first of them: whole seconds are counted, which may be one more or less.
+    /// About this long after the first change: whole seconds are counted, which may be one more or less.
     About(Duration),
-    /// Whenever it looks, which is so often: a change waits for that long at most.
+    /// The file system looks for changes at this interval, so that a change waits for that long at most.
     Within(Duration),
-    /// It has no journal and nothing like it.
+    /// The file system has no journal and nothing like it.
     Never,
-    /// It does not tell.
+    /// The file system does not tell.
     Unknown,
 }
 
 /// An upper bound on the memory that this process's data may take, those of files included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryBound {
-    /// Bytes.
+    /// The bound in bytes.
     pub bytes: u64,
-    /// The file that says so: `memory.max`, `MemTotal`.
+    /// The source of the bound: `memory.max`, `MemTotal`.
     pub source: String,
-    /// Whether it is the limit of a group of processes, so that filling it disturbs no others.
+    /// Whether it is the limit of a group of processes, so that filling it disturbs no processes outside.
     pub limited: bool,
 }
 
 impl Declared {
-    /// Whether a program of this machine serves the files: FUSE.
+    /// Whether a program on this machine serves the files: FUSE.
     pub fn is_fuse(&self) -> bool {
         self.fs_type == "fuse" || self.fs_type.starts_with("fuse.")
     }

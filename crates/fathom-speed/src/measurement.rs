@@ -79,7 +79,7 @@ impl Measurement {
         self
     }
 
-    /// The same measurement, shared by so many threads.
+    /// The same measurement, shared by a number of threads.
     #[must_use]
     pub fn threads(mut self, threads: u32) -> Self {
         self.threads = threads;

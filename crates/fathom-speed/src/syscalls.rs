@@ -209,7 +209,7 @@ pub fn measure(
     let mut bytes_written: u64 = plan.sizes.iter().sum();
     let rewritten = plan.sizes.len() as u64 * u64::from(plan.rounds) * (WARM_UP + CALLS);
     Fault::unless_affordable(bytes_written + rewritten, plan.max_write)?;
-    // As in a program of one thread, whoever else watches or draws here.
+    // Calls cost as in a program of one thread, although other threads here watch or draw.
     let has_own = process::own_descriptors();
     let numbered = plan.sizes.iter().enumerate();
     let wanted: Vec<_> = numbered.map(|(at, &size)| ScratchFile::filled(&at.to_string(), size)).collect();

@@ -90,7 +90,7 @@ pub struct Writing {
     pub sync: bool,
 }
 
-/// Calls moved so much in so long.
+/// The bytes that calls moved, and the time they took.
 #[derive(Debug, Default)]
 struct Moved {
     bytes: u64,
@@ -164,7 +164,7 @@ pub fn read(
     Ok(transfer)
 }
 
-/// Counts a file's blocks by reading all of it, and asks `fstat(2)` for the size beside.
+/// Counts a file's blocks by reading all of it, and also asks `fstat(2)` for its size.
 ///
 /// # Errors
 /// What opening and reading give.

@@ -3,7 +3,7 @@
 //! A call costs something before it moves the first byte, and something for each byte:
 //! `time = fixed + per_byte * size`. What a byte costs may change at some sizes, where a cache no
 //! longer holds the buffer or requests take another way. [`fit`] finds the fixed cost, the size at
-//! which the bytes cost as much as the call itself, and the sizes at which a byte's price changes.
+//! which the bytes cost as much as the call itself, and the sizes at which the cost of a byte changes.
 
 use self::law::{Law, Observed};
 use crate::distribution::normal_quantile;
@@ -22,13 +22,13 @@ pub struct Point {
     pub times: Vec<f64>,
 }
 
-/// Smallest change of the price of a byte that is told, and largest deviation from the law that is forgiven, as a
+/// Smallest change of the cost of a byte that is reported, and largest deviation from the law that is tolerated, as a
 /// share: a reader would not call less a bend.
 const MIN_CHANGE: f64 = 0.1;
 /// How far single sizes may stand off any law (page and sector boundaries), as a standard deviation: three of them make
 /// [`MIN_CHANGE`].
 const WOBBLE: f64 = 0.03;
-/// Fewest sizes of one price: one size alone is no regime.
+/// Fewest sizes with the same cost per unit: one size alone is no regime.
 const MIN_SIZES: usize = 2;
 /// Confidence level of the intervals, and the simulated repetitions behind them.
 const LEVEL: f64 = 0.95;
@@ -39,9 +39,9 @@ const REPLICATES: usize = 200;
 pub struct Bends {
     /// What a call costs before its first byte, in the unit of the times.
     pub fixed: Estimate,
-    /// The size at which the bytes cost as much as that.
+    /// The size at which the bytes cost as much as the fixed part.
     pub half: Half,
-    /// The ranges of sizes with one price per unit of size, ascending; at least one.
+    /// The ranges of sizes with one cost per unit of size, ascending; at least one.
     pub pieces: Vec<Piece>,
 }
 
@@ -52,13 +52,13 @@ pub enum Half {
     At(Estimate),
     /// Below the smallest size: even there most of the time goes to the bytes.
     Below,
-    /// Above the sizes of the first price: the bytes hardly show.
+    /// Above the sizes of the first piece: the cost of the bytes hardly shows.
     Above,
     /// Somewhere that the data do not settle.
     Unclear,
 }
 
-/// Sizes with one price.
+/// A range of sizes with one cost per unit of size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Piece {
     /// Index of the first of its sizes.
@@ -74,7 +74,7 @@ const FEWEST_ROUNDS: usize = 4;
 
 /// Finds the law that `points`, ascending in size, keep to.
 ///
-/// Changes of price are looked for in the even rounds and kept if the odd ones show them too. The
+/// Changes of the cost are looked for in the even rounds and kept if the odd ones show them too. The
 /// intervals come from simulated repetitions of the medians, each with the spread that its rounds have
 /// and the wobble that the fit leaves.
 ///
@@ -140,9 +140,9 @@ fn observe(points: &[Point], is_kept: impl Fn(usize) -> bool) -> Vec<Observed> {
 /// Rounds that happen to agree do not make a median exact.
 const LEAST_ERROR: f64 = 0.002;
 
-/// The starts of pieces whose change of price the second set of rounds shows as well.
+/// The starts of pieces whose change of cost the second set of rounds shows as well.
 fn confirmed(mut starts: Vec<usize>, second: &[Observed]) -> Vec<usize> {
-    // Joining two pieces changes the prices of those beside them: again until nothing goes.
+    // Joining two pieces changes the costs of their neighbours: repeat until no piece goes.
     loop {
         let law = Law::fit(second, &starts);
         let doubtful = (1..starts.len())
@@ -154,7 +154,7 @@ fn confirmed(mut starts: Vec<usize>, second: &[Observed]) -> Vec<usize> {
     }
 }
 
-/// Standard errors that a change of price must stand off zero in the second set.
+/// How many standard errors a change of cost must be away from zero in the second set.
 const CONFIRMED: f64 = 3.0;
 
 /// Refuses a law that the medians stand off by more than it may tell, and more than noise explains.
@@ -207,10 +207,10 @@ fn bends(law: &Law, all: &[Observed], points: &[Point], replicates: usize, rng: 
     let pieces = law.starts.iter().zip(ends).enumerate().map(|(piece, (&first, end))| Piece {
         first,
         last: end - 1,
-        per_unit: estimate(&|law: &Law| law.prices[piece]),
+        per_unit: estimate(&|law: &Law| law.per_unit[piece]),
     });
     let pieces: Vec<Piece> = pieces.collect();
-    let half = half(estimate(&|law: &Law| law.fixed / law.prices[0]), points, pieces[0].last);
+    let half = half(estimate(&|law: &Law| law.fixed / law.per_unit[0]), points, pieces[0].last);
     Bends { fixed: estimate(&|law: &Law| law.fixed), half, pieces }
 }
 

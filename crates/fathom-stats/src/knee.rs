@@ -1,6 +1,6 @@
 //! From which size on a unit of an operation costs clearly more than at its cheapest.
 //!
-//! Made for copies: the longer a call, the less of its price falls to a byte, until the buffer no
+//! Made for copies: the longer a call, the less of its time falls to a byte, until the buffer no
 //! longer fits into a cache of the processor. That rise is gradual, over a factor of eight and more, so
 //! that no one size is where it begins: a change point drawn through it lies where noise puts it. What
 //! comes again is a bracket of two sizes that mean something whatever the law:

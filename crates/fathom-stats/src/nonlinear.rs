@@ -1,18 +1,18 @@
 //! Fits of positive numbers to a model that is no line: Levenberg (1944) and Marquardt (1963), in logarithms.
 //!
-//! Prices are positive and known by their share, so that the search steps in their logarithms, and the
+//! Costs are positive and known by their share, so that the search steps in their logarithms, and the
 //! intervals that come out are products. Derivatives are differences, for which the model is called once per number; from
 //! step to step they are learned from what the step led to (Broyden, 1965), and taken anew where that leads no further.
 //!
 //! ```
 //! use fathom_stats::nonlinear::{STEPS, Search};
 //!
-//! // Two prices from the times of three jobs, as shares of what was measured.
+//! // Two costs from the times of three jobs, as shares of what was measured.
 //! let measured = [110.0, 1_010.0, 10_010.0];
 //! let calls = [1.0, 1.0, 1.0];
 //! let bytes = [100.0, 1_000.0, 10_000.0];
-//! let mut search = Search::start(&[1.0, 0.1], |prices| {
-//!     (0..3).map(|job| ((prices[0] * calls[job] + prices[1] * bytes[job]) / measured[job]).ln()).collect()
+//! let mut search = Search::start(&[1.0, 0.1], |costs| {
+//!     (0..3).map(|job| ((costs[0] * calls[job] + costs[1] * bytes[job]) / measured[job]).ln()).collect()
 //! }).unwrap();
 //! search.go(STEPS);
 //! let found = search.end();
@@ -161,9 +161,9 @@ fn learn(slopes: &mut [Vec<f64>], step: &[f64], left: &[f64], there: &[f64]) {
     if length == 0.0 {
         return;
     }
-    let told = led_to(slopes, step, left);
-    for ((row, told), there) in slopes.iter_mut().zip(told).zip(there) {
-        let off = (there - told) / length;
+    let predicted = led_to(slopes, step, left);
+    for ((row, predicted), there) in slopes.iter_mut().zip(predicted).zip(there) {
+        let off = (there - predicted) / length;
         row.iter_mut().zip(step).for_each(|(slope, one)| *slope += off * one);
     }
 }
@@ -242,7 +242,7 @@ mod tests {
         Some(search.end())
     }
 
-    /// Jobs at planted prices with 3 % of noise: the intervals of 95 % hold the truth as often as they say.
+    /// Jobs at planted costs with 3 % of noise: the intervals of 95 % hold the truth as often as they say.
     #[test]
     fn intervals_hold_what_was_planted() {
         let truth = [300.0, 40.0, 0.1];
@@ -252,7 +252,7 @@ mod tests {
                 [[1.0, (bytes / 4096.0).floor(), bytes], [1.0, (bytes / 16384.0).floor(), bytes]]
             })
             .collect();
-        let time = |prices: &[f64], job: &[f64; 3]| prices.iter().zip(job).map(|(a, b)| a * b).sum::<f64>();
+        let time = |costs: &[f64], job: &[f64; 3]| costs.iter().zip(job).map(|(a, b)| a * b).sum::<f64>();
         let mut held = 0;
         for seed in 0..200 {
             let mut dice = Pcg64Mcg::seed_from_u64(seed);
@@ -260,11 +260,8 @@ mod tests {
                 || (0..12).map(|_| f64::from(dice.next_u32()) / 4_294_967_296.0).sum::<f64>() - 6.0;
             let measured: Vec<f64> =
                 jobs.iter().map(|job| time(&truth, job) * (0.03 * noise()).exp()).collect();
-            let residuals = |prices: &[f64]| {
-                jobs.iter()
-                    .zip(&measured)
-                    .map(|(job, measured)| (time(prices, job) / measured).ln())
-                    .collect()
+            let residuals = |costs: &[f64]| {
+                jobs.iter().zip(&measured).map(|(job, measured)| (time(costs, job) / measured).ln()).collect()
             };
             let found = fit(STEPS, &[100.0, 100.0, 1.0], residuals).unwrap();
             for ((value, deviation), truth) in found.values.iter().zip(&found.deviations).zip(&truth) {
@@ -277,10 +274,10 @@ mod tests {
 
     #[test]
     fn a_search_in_parts_is_that_in_one() {
-        let of = |prices: &[f64], job: f64| prices[0] + prices[1] * job * job;
+        let of = |costs: &[f64], job: f64| costs[0] + costs[1] * job * job;
         let jobs = [1.0, 2.0, 3.0, 4.0, 5.0];
         let residuals =
-            |prices: &[f64]| jobs.map(|job| (of(prices, job) / of(&[50.0, 3.0], job)).ln()).to_vec();
+            |costs: &[f64]| jobs.map(|job| (of(costs, job) / of(&[50.0, 3.0], job)).ln()).to_vec();
         let mut search = Search::start(&[1.0, 100.0], residuals).unwrap();
         search.go(2);
         assert!(search.left() > 0.1, "{}", search.left());
@@ -291,7 +288,7 @@ mod tests {
 
     #[test]
     fn what_nothing_depends_on_stays_and_is_unknown() {
-        let found = fit(STEPS, &[5.0, 7.0], |prices| vec![(prices[0] / 20.0).ln(); 4]).unwrap();
+        let found = fit(STEPS, &[5.0, 7.0], |costs| vec![(costs[0] / 20.0).ln(); 4]).unwrap();
         assert!((found.values[0] - 20.0).abs() < 1e-6 && (found.values[1] - 7.0).abs() < 1e-9);
         assert!(found.deviations[1].is_infinite());
         assert!(fit(STEPS, &[1.0, 1.0], |_| vec![0.0]).is_none());

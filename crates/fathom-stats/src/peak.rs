@@ -40,7 +40,7 @@ impl Default for Tally {
 
 impl Tally {
     /// Counts the rounds of one matrix in which `position` stands above its neighbours, `distance`
-    /// positions apart. The first position of a round is nobody's neighbour: it pays for starting.
+    /// positions apart. The first position of a round is not used as a neighbour: it takes longer, because the round starts there.
     ///
     /// Nothing is counted where there are fewer than three neighbours, or none on one of the sides.
     pub fn count(&mut self, rounds: &Rounds<'_>, position: usize, distance: usize) {

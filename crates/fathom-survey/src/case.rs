@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Value;
 
-/// A file system to be made, with everything that decides its parameters.
+/// A file system to make, with everything that decides its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
     /// A stable name: `ext4-1k-ra128` is ext4 with blocks of 1 KiB and a window of 128 KiB.
     pub name: String,
-    /// Program and arguments that make it; the device is appended. `None` where nothing is to be made.
+    /// The program that makes the file system and its arguments; the device is appended. `None` where there is nothing to make.
     pub mkfs: Option<Vec<String>>,
     /// The Debian package of the program.
     pub package: Option<&'static str>,
@@ -27,24 +27,24 @@ pub struct Case {
     pub sector_size: u32,
     /// Bytes of a block as made; `None` where the page is the block.
     pub block_size: Option<u64>,
-    /// What is special about where files lie.
+    /// How files lie in the file system, if it was made with an unusual layout.
     pub layout: Layout,
     /// The read-ahead window to set, in KiB; `None` where nothing is read ahead.
     pub read_ahead_kib: Option<u32>,
-    /// What else is set while the case is surveyed.
+    /// What is set on the machine or the mount while the case is surveyed.
     pub conditions: Conditions,
 }
 
-/// What is set besides the file system. A case with any of it is asked about that, and about nothing else.
+/// Settings besides the file system. If any is set, the survey asks only the questions about that setting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// The memory that the survey may use, in bytes: a limit of a control group.
     pub memory: Option<u64>,
     /// `vm.dirty_background_bytes` and `vm.dirty_bytes`.
     pub dirty: Option<[u64; 2]>,
-    /// Bytes that the device writes in a second, at most.
+    /// The most bytes that the device writes in a second.
     pub write_rate: Option<u64>,
-    /// Reads that the device serves in a second, at most.
+    /// The most reads that the device serves in a second.
     pub read_rate: Option<u64>,
     /// `vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`, as times.
     pub flusher: Option<[Duration; 2]>,
@@ -54,41 +54,41 @@ pub struct Conditions {
     pub served: Option<Served>,
 }
 
-/// What is planted of a mount with a server.
+/// The planted parameters of a mount with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Served {
     /// How long the kernel may believe attributes.
     pub attributes: Duration,
-    /// How long it may believe what a name stands for.
+    /// How long the kernel may believe which file a name stands for.
     pub names: Duration,
-    /// How long it may believe that there is nothing of a name.
+    /// How long the kernel may believe that a name does not exist.
     pub absences: Duration,
-    /// What each request takes, beside the way to the server and back.
+    /// How long each request takes, in addition to the way to the server and back.
     pub round_trip: Duration,
-    /// Bytes that one request reads at most.
+    /// The most bytes that one request reads.
     pub read_request: u64,
-    /// Bytes that one request writes at most.
+    /// The most bytes that one request writes.
     pub write_request: u64,
-    /// Where what is written waits.
+    /// Where written data wait.
     pub writes: Writes,
     /// Requests that the server works on at once.
     pub threads: u16,
-    /// Requests that the kernel sends at once, for reading ahead and for writing back.
+    /// The most requests that the kernel sends at once, for reading ahead and for writing back.
     pub background: u16,
 }
 
-/// How a format was made to lay files out. Sizes in bytes.
+/// The layout of files that a format was made with. Sizes in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// As its makers meant.
+    /// The format's default layout.
     Usual,
     /// An ext4 without extents: each block has a pointer.
     SingleBlocks,
-    /// Space is handed out in clusters of so many bytes.
+    /// Space is handed out in clusters of this many bytes.
     Clusters(u64),
     /// Small files stay in their inodes.
     InlineData,
-    /// All free space lies in holes of so many bytes.
+    /// All free space lies in holes of this many bytes.
     Holes(u64),
 }
 
@@ -126,11 +126,11 @@ pub enum Truth {
         /// Why it makes none.
         basis: Basis,
     },
-    /// Nothing settles it beforehand: the witness is asked, and where that is silent there is no score.
+    /// The right answer is not known beforehand: the witness is asked, and where it is silent there is no score.
     Unknown,
 }
 
-/// What makes a truth true.
+/// What a right answer is known from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
@@ -138,15 +138,15 @@ pub enum Basis {
     Page,
     /// The block size that mkfs was given.
     Made,
-    /// A limit that was set: of read-ahead, of memory, of dirty data.
+    /// A limit that was set, for read-ahead, memory or dirty data.
     Set,
-    /// A rule of the kernel: of `mm/readahead.c` or of `mm/vmscan.c`.
+    /// A rule of the kernel in `mm/readahead.c` or `mm/vmscan.c`.
     Rule,
-    /// What the witness of the same case saw: no rule is certain for this format or kernel.
+    /// What the witness of the same case saw, because no rule is certain for this format or kernel.
     Witness,
-    /// Files live in memory alone.
+    /// Files are in memory only.
     Memory,
-    /// Files are on this machine: no server is asked for them.
+    /// Files are on this machine, so that no server is asked for them.
     Local,
     /// The format's own structure, with the features that mkfs was given.
     Format,
@@ -161,12 +161,12 @@ impl Case {
         self.name.contains(pattern)
     }
 
-    /// Whether nothing was set but the file system itself, and files can be made in it.
+    /// Whether only the file system itself was chosen, and files can be made in it.
     pub fn is_usual(&self) -> bool {
         self.conditions == Conditions::default() && self.fs_type != "squashfs"
     }
 
-    /// Whether a server is asked for the files.
+    /// Whether the files are on a server.
     pub fn is_served(&self) -> bool {
         self.fs_type.starts_with("fuse")
     }
@@ -176,7 +176,7 @@ impl Case {
         self.read_ahead_kib.map(|kib| u64::from(kib) * 1024 / kernel.page_size)
     }
 
-    /// How long its questions take by nature, because the kernel does.
+    /// How long the questions of the case take at least, because the kernel's own timers decide.
     pub fn time(&self) -> Duration {
         let Conditions { memory, dirty, flusher, commit, .. } = self.conditions;
         // What is waited for several times, and as much again for everything else.
@@ -189,7 +189,7 @@ impl Case {
         flusher.or(commit).or(dirty).or(memory).unwrap_or_default()
     }
 
-    /// Bytes that its questions may have to write.
+    /// The most bytes that the questions of the case may have to write.
     pub fn write_bytes(&self) -> u64 {
         // Every size of burst up to more than what may be dirty, and many of twice as much as the point: some are held up.
         self.conditions.dirty.map_or(0, |[_, limit]| (60 * limit).min(self.image_bytes / 6 * 5))
@@ -197,7 +197,7 @@ impl Case {
 }
 
 impl Kernel {
-    /// The version, where the name is that of a Linux.
+    /// The version of the kernel, if it is a Linux.
     pub fn version(&self) -> Option<(u32, u32)> {
         let mut parts = self.name.strip_prefix("Linux ")?.split(['.', '-', '+']);
         Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
@@ -205,17 +205,17 @@ impl Kernel {
 }
 
 impl Truth {
-    /// A whole number is right.
+    /// A whole number as the right answer.
     pub fn known(value: u64, basis: Basis) -> Self {
         Truth::Known { value: Value::Whole(value), basis }
     }
 
-    /// What lies between two numbers is right, as settings have it.
+    /// Any value between two settings as the right answer.
     pub fn within(interval: [f64; 2]) -> Self {
         Truth::Within { interval, basis: Basis::Set }
     }
 
-    /// A word is right.
+    /// A word as the right answer.
     pub fn word(word: &str, basis: Basis) -> Self {
         Truth::Known { value: Value::Word(word.to_owned()), basis }
     }
@@ -228,7 +228,7 @@ impl Truth {
         }
     }
 
-    /// Why this is the truth, where it is known.
+    /// The basis of the right answer, where one is known.
     pub fn basis(&self) -> Option<Basis> {
         match self {
             Truth::Known { basis, .. } | Truth::Within { basis, .. } | Truth::NotApplicable { basis } => {

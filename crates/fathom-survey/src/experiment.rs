@@ -105,7 +105,7 @@ pub const REGISTRY: &[&dyn Experiment] = &[
 /// What a reader should know of an experiment before it is run.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct About {
-    /// The parameter it finds: `block_size`.
+    /// The parameter that it finds: `block_size`.
     pub parameter: &'static str,
     /// The unit of the answer: `bytes`.
     pub unit: &'static str,
@@ -115,9 +115,9 @@ pub struct About {
     pub method: &'static str,
     /// The papers that asked it first.
     pub source: &'static str,
-    /// What it needs besides a directory to write in.
+    /// The privileges that it needs, besides a directory to write in.
     pub privileges: &'static str,
-    /// What it costs.
+    /// The most that it costs.
     pub cost: Cost,
     /// How its answers on two machines are compared.
     #[serde(skip)]
@@ -131,20 +131,20 @@ pub struct About {
     /// The parameter whose samples answer this question as well.
     #[serde(skip)]
     pub samples_of: Option<&'static str>,
-    /// The explanation where the question makes no sense; where that is empty, the same as where there is no answer.
+    /// The explanation for the reader where the question makes no sense; if empty, the same as where there is no answer.
     #[serde(skip)]
     pub not_applicable: &'static str,
-    /// The explanation where there is no answer.
+    /// The explanation for the reader where there is no answer.
     #[serde(skip)]
     pub inconclusive: &'static str,
-    /// Whether it is about the server of a file system: then it comes first where there is one.
+    /// Whether it is about the server of a file system; then it is asked first on a mount with a server.
     #[serde(skip)]
     pub asks_server: bool,
 }
 
 impl About {
-    /// A question of which nothing is said yet: no privileges, no cost, an answer that moves from run to run, the
-    /// figure of its longest sweep, no paper.
+    /// The defaults of a question: no privileges, no cost, an answer that differs from run to run, the figure of its longest sweep,
+    /// no paper.
     pub const USUAL: Self = Self {
         parameter: "",
         unit: "",
@@ -162,10 +162,10 @@ impl About {
         asks_server: false,
     };
 
-    /// The privileges of what the kernel's trace of a FUSE server's requests tells, too.
+    /// The privileges of experiments that also use the kernel's trace of a FUSE server's requests.
     pub const KERNEL_TRACE: &str = "none; CAP_SYS_ADMIN for the kernel's trace of requests to a FUSE server";
 
-    /// The privileges of what fills the page cache.
+    /// The privileges of experiments that fill the page cache.
     pub const WHOLE_CACHE: &str =
         "none in a memory cgroup; --intrusive elsewhere, because it takes the cache of all programs";
 }
@@ -173,16 +173,16 @@ impl About {
 /// What decides how two answers to one question are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {
-    /// A format or a setting fixes it: answers are equal or differ.
+    /// A format or a setting decides the answer: two answers are equal or differ.
     Fixed,
-    /// A setting fixes it but for the memory that is free at the moment.
+    /// A setting and the memory that is free at the moment decide the answer.
     Drifting,
-    /// The space that is free at the moment decides: no kernel or mount is told from another by that.
+    /// The space that is free at the moment decides the answer: it does not distinguish kernels or mounts.
     Incidental,
-    /// A device without a medium of its own decides, such as a loop device in memory: it moves by a factor of seven
+    /// A device without a medium of its own decides the answer, such as a loop device in memory: it differs by a factor of seven
     /// from one run to the next.
     Unsteady,
-    /// A time or a rate.
+    /// The answer is a time or a rate.
     Moving,
 }
 
@@ -197,25 +197,25 @@ pub struct Cost {
     pub read_bytes: u64,
 }
 
-/// What asking by timing would take of the machine at hand, beyond a directory to write in and moments.
+/// What asking by timing would take of the machine at hand, besides a directory to write in and a few moments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Demands {
-    /// Why the answer can only be that there is none, one clause: `there is no journal`.
+    /// Why the only possible answer is that there is none, in one clause: `there is no journal`.
     pub pointless: Option<&'static str>,
-    /// What it would do to other programs, one clause each: `it fills the page cache`.
+    /// The effects on other programs, one clause each: `it fills the page cache`.
     pub effects: Vec<String>,
-    /// Bytes that it would write.
+    /// The bytes that it would write.
     pub write_bytes: u64,
     /// How long it would take.
     pub time: Duration,
-    /// Whether it is asked before others: what users of this kind of mount ask.
+    /// Whether it is asked before others, because users of this kind of mount want to know the answer.
     pub comes_first: bool,
-    /// Whether the witness takes none of this, so that it is asked where timing is refused.
+    /// Whether the witness needs none of this, so that it is asked where timing is refused.
     pub spares_witness: bool,
 }
 
 impl Demands {
-    /// Why the question can't be asked, one sentence with what would allow it; none where it can.
+    /// Why the question can't be asked, in a sentence that says what would allow it; none where it can be asked.
     pub fn refusal(&self, intrusive: bool, write_budget: u64, time_left: Duration) -> Option<String> {
         if let Some(why) = self.pointless {
             return Some(format!("{why}, as far as the kernel declares: there is nothing to ask"));
@@ -303,12 +303,12 @@ pub trait Experiment: Sync {
     }
 }
 
-/// The experiment of [`REGISTRY`] that finds `parameter`.
+/// The experiment of [`REGISTRY`] that finds the parameter.
 pub fn by_name(parameter: &str) -> Option<&'static dyn Experiment> {
     find(REGISTRY, parameter)
 }
 
-/// The experiment among some that finds `parameter`.
+/// The experiment in `registry` that finds the parameter.
 pub fn find(registry: &[&'static dyn Experiment], parameter: &str) -> Option<&'static dyn Experiment> {
     registry.iter().copied().find(|experiment| experiment.about().parameter == parameter)
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use fathom_program::units::{Bytes, Nanos};
 
-/// One answer to one question, with everything that speaks for or against it.
+/// The answer to one question, with everything that speaks for or against it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The parameter: `block_size`.
@@ -22,7 +22,7 @@ pub struct Finding {
     pub interval: Option<[f64; 2]>,
     /// Whether the evidence agrees.
     pub agreement: Agreement,
-    /// Each piece of evidence.
+    /// The pieces of evidence.
     pub evidence: Vec<Evidence>,
     /// One or two sentences for a reader.
     pub explanation: String,
@@ -30,67 +30,67 @@ pub struct Finding {
     pub caveats: Vec<String>,
 }
 
-/// One piece of evidence.
+/// One piece of evidence for or against an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// Where it comes from.
+    /// The kind of the evidence.
     pub kind: Kind,
-    /// How it was got: `append_comb`, `sparse_st_blocks`, `statfs_bsize`.
+    /// The method that gave it: `append_comb`, `sparse_st_blocks`, `statfs_bsize`.
     pub method: String,
     /// Whether it gives an answer.
     pub status: Status,
     /// The answer, where there is one.
     pub value: Option<Value>,
-    /// The lowest and highest value it allows, for a number.
+    /// The lowest and highest value that this evidence allows, for a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
-    /// The probability that the answer is no product of chance; timing only.
+    /// The probability that the answer is not due to chance; timing only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// How many timed operations it rests on; timing only.
+    /// The number of timed operations behind the answer; timing only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
-    /// How the latencies spread, where the value is one figure of many.
+    /// The distributions of the latencies, where the value is one figure of many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distributions: Vec<Distribution>,
-    /// What was tried or seen one by one, where the answer rests on that and not on times.
+    /// Single trials or observations, where the answer rests on those and not on times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
-    /// What weakens it; for an answer not given, the reason.
+    /// What weakens the evidence; where there is no answer, the reason.
     #[serde(default)]
     pub caveats: Vec<String>,
 }
 
-/// One thing that was tried or seen.
+/// One trial or observation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
-    /// What it was: `offset`, `set aside`.
+    /// What was tried or seen: `offset`, `set aside`.
     pub case: String,
     /// The size that was tried, or the length of what was seen.
     pub bytes: u64,
-    /// What came of it: `direct`, `inline`, `extent`.
+    /// The result: `direct`, `inline`, `extent`.
     pub outcome: String,
 }
 
-/// How the latencies of one kind of operation spread, in ns.
+/// The distribution of the latencies of one kind of operation, in ns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// What was timed: `fsync after append`.
     pub case: String,
-    /// How many times.
+    /// The number of timed operations.
     pub samples: u64,
-    /// The fastest.
+    /// The shortest latency.
     pub shortest_ns: f64,
-    /// The median.
+    /// The median latency.
     pub median_ns: f64,
-    /// The lowest and the highest median that the samples allow, where that is stated.
+    /// The lowest and the highest median that the samples allow, where an interval is stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_interval_ns: Option<[f64; 2]>,
-    /// Nine of ten are faster.
+    /// The latency that 90 % of the operations do not exceed.
     pub p90_ns: f64,
-    /// 99 of 100 are faster.
+    /// The latency that 99 % of the operations do not exceed.
     pub p99_ns: f64,
-    /// The slowest.
+    /// The longest latency.
     pub longest_ns: f64,
 }
 
@@ -102,12 +102,12 @@ pub struct Distribution {
 pub enum Status {
     /// There is an answer.
     Measured,
-    /// It was asked, and the evidence does not tell.
+    /// The question was asked, and the evidence does not decide.
     Inconclusive,
     /// The question makes no sense here.
     #[strum(to_string = "not applicable")]
     NotApplicable,
-    /// It was not asked: a privilege, a permission or budget is missing.
+    /// The question was not asked: a privilege, a permission or budget is missing.
     Refused,
 }
 
@@ -117,7 +117,7 @@ pub enum Status {
 #[derive(strum::Display)]
 #[strum(serialize_all = "lowercase")]
 pub enum Kind {
-    /// Durations of system calls alone.
+    /// Durations of system calls, and nothing else.
     Timing,
     /// Side effects that a program can see.
     Witness,
@@ -131,11 +131,11 @@ pub enum Kind {
 #[derive(strum::Display)]
 #[strum(serialize_all = "lowercase")]
 pub enum Agreement {
-    /// Two or more, and all the same.
+    /// Two or more pieces, which all give the same answer.
     Agree,
-    /// Two or more, and not the same.
+    /// Two or more pieces, which give different answers.
     Disagree,
-    /// At most one.
+    /// At most one piece gives an answer.
     Single,
 }
 
@@ -157,7 +157,7 @@ pub enum Value {
 const MOST_CONFIDENT: f64 = 0.999_999;
 
 impl Trial {
-    /// A trial.
+    /// A trial of `bytes` with its outcome.
     pub fn new(case: &str, bytes: u64, outcome: &str) -> Self {
         Self { case: case.to_owned(), bytes, outcome: outcome.to_owned() }
     }
@@ -180,7 +180,7 @@ impl Evidence {
         }
     }
 
-    /// Evidence that gives none, and why.
+    /// Evidence that gives no answer, with the reason.
     pub fn silent(kind: Kind, method: &str, status: Status, reason: impl Into<String>) -> Self {
         Self {
             status,
@@ -190,30 +190,30 @@ impl Evidence {
         }
     }
 
-    /// Evidence that was sought and does not tell, and why.
+    /// Evidence that was gathered and does not decide, with the reason.
     pub fn inconclusive(kind: Kind, method: &str, reason: impl Into<String>) -> Self {
         Self::silent(kind, method, Status::Inconclusive, reason)
     }
 
-    /// Evidence that the question makes no sense, and why.
+    /// Evidence that the question makes no sense, with the reason.
     pub fn not_applicable(kind: Kind, method: &str, reason: impl Into<String>) -> Self {
         Self::silent(kind, method, Status::NotApplicable, reason)
     }
 
-    /// The same, within an interval.
+    /// The same evidence with an interval.
     #[must_use]
     pub fn within(self, low: u64, high: u64) -> Self {
         self.within_real([low as f64, high as f64])
     }
 
-    /// The same, within an interval of real numbers.
+    /// The same evidence with an interval of real numbers.
     #[must_use]
     pub fn within_real(mut self, interval: [f64; 2]) -> Self {
         self.interval = Some(interval);
         self
     }
 
-    /// The same, with a confidence and the number of timed operations behind it.
+    /// The same evidence with a confidence and the number of timed operations behind it.
     #[must_use]
     pub fn resting_on(mut self, confidence: f64, samples: usize) -> Self {
         // No finite number of samples makes anything certain.
@@ -222,28 +222,28 @@ impl Evidence {
         self
     }
 
-    /// The same, with how the latencies spread.
+    /// The same evidence with distributions of latencies.
     #[must_use]
     pub fn spread(mut self, distributions: Vec<Distribution>) -> Self {
         self.distributions = distributions;
         self
     }
 
-    /// The same, with what was tried or seen one by one.
+    /// The same evidence with single trials or observations.
     #[must_use]
     pub fn tried(mut self, trials: Vec<Trial>) -> Self {
         self.trials = trials;
         self
     }
 
-    /// The same with one more caveat.
+    /// The same evidence with one more caveat.
     #[must_use]
     pub fn caveat(mut self, text: impl Into<String>) -> Self {
         self.caveats.push(text.into());
         self
     }
 
-    /// Whether this evidence allows `value`: it says the same, or has it in its interval.
+    /// Whether this evidence allows `value`: its answer is the same, or its interval contains it.
     pub fn allows(&self, value: &Value) -> bool {
         if self.value.as_ref() == Some(value) {
             return true;
@@ -260,7 +260,7 @@ impl Evidence {
 }
 
 impl Value {
-    /// The value as a number, where it is one.
+    /// The value as a number, if it is one.
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Value::Whole(number) => Some(*number as f64),
@@ -269,7 +269,7 @@ impl Value {
         }
     }
 
-    /// The value in words, as one of `unit`: `4 KiB`, `16 32 64 KiB`.
+    /// The value in words, with this unit: `4 KiB`, `16 32 64 KiB`.
     pub fn in_words(&self, unit: &str) -> String {
         match self {
             Value::Whole(whole) => number(*whole as f64, unit),
@@ -292,7 +292,7 @@ impl Value {
     }
 }
 
-/// A number in words, as one of `unit`.
+/// A number in words, with this unit.
 pub fn number(value: f64, unit: &str) -> String {
     match unit {
         "bytes" => Bytes(value as u64).to_string(),
@@ -357,7 +357,7 @@ impl Finding {
         }
     }
 
-    /// The answer, where it is a whole number.
+    /// The answer, if it is a whole number.
     pub fn whole(&self) -> Option<u64> {
         match self.value {
             Some(Value::Whole(whole)) => Some(whole),
@@ -365,12 +365,12 @@ impl Finding {
         }
     }
 
-    /// The answer, where it is a number.
+    /// The answer, if it is a number.
     pub fn number(&self) -> Option<f64> {
         self.value.as_ref().and_then(Value::as_number)
     }
 
-    /// The answer, where it is a word.
+    /// The answer, if it is a word.
     pub fn word(&self) -> Option<&str> {
         match &self.value {
             Some(Value::Word(word)) => Some(word),
@@ -378,17 +378,17 @@ impl Finding {
         }
     }
 
-    /// The evidence got by a method.
+    /// The evidence that a method gave.
     pub fn by(&self, method: &str) -> Option<&Evidence> {
         self.evidence.iter().find(|piece| piece.method == method)
     }
 
-    /// The first answer of a kind.
+    /// The first answer that evidence of a kind gives.
     pub fn answer(&self, kind: Kind) -> Option<&Value> {
         self.answers(kind).next()
     }
 
-    /// The answer of a kind, where all evidence of that kind that answers says the same.
+    /// The answer of a kind of evidence, if all evidence of that kind that answers gives the same.
     pub fn sole_answer(&self, kind: Kind) -> Option<&Value> {
         let mut answers = self.answers(kind);
         let first = answers.next()?;

@@ -61,11 +61,11 @@ pub struct Lab {
 pub struct Setup<'a> {
     /// The calibrated clock.
     pub instrument: &'a Instrument,
-    /// What to ask, and by which evidence.
+    /// The questions to ask, and the kinds of evidence.
     pub plan: &'a Plan,
-    /// What one case may cost.
+    /// What one case may use.
     pub limits: Limits,
-    /// Ends the survey once it is set.
+    /// A flag that ends the survey once it is set.
     pub interrupt: Arc<AtomicBool>,
 }
 
@@ -119,7 +119,8 @@ pub fn enter(images: &Path, keep: &[&Path]) -> Result<Lab, String> {
 }
 
 impl Lab {
-    /// Builds one case, surveys it, scores the answers and lets everything go.
+    /// Builds one case, surveys it, scores the answers and removes the file system. `progress` is called with the number of
+    /// answered questions and the next question.
     ///
     /// `progress` is told how many questions have been answered and which one is next.
     pub fn run_case(

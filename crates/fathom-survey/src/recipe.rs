@@ -12,33 +12,33 @@ use fathom_run::samples::Samples;
 
 /// One experiment of a paper.
 pub struct Recipe {
-    /// Its name: the paper's letter and what it asks.
+    /// The name of the recipe: the paper's letter and the question.
     pub name: &'static str,
-    /// Where it stands in the paper.
+    /// Where the experiment stands in the paper.
     pub source: &'static str,
     /// What the paper did.
     pub did: &'static str,
     /// What the paper concluded.
     pub concluded: &'static str,
-    /// What is not as it was in the paper.
+    /// What differs from the paper's experiment.
     pub differs: &'static str,
     workload: fn() -> Workload,
     look: fn(&Samples) -> String,
 }
 
 impl Recipe {
-    /// What to run.
+    /// The workload to run.
     pub fn workload(&self) -> Workload {
         (self.workload)()
     }
 
-    /// What Fathom concludes from samples of this recipe; one sentence or a few lines.
+    /// Fathom's conclusion from samples of this recipe: a sentence or a few lines.
     pub fn conclude(&self, samples: &Samples) -> String {
         (self.look)(samples)
     }
 }
 
-/// The recipe of that name.
+/// The recipe of this name.
 pub fn by_name(name: &str) -> Option<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.name == name)
 }

@@ -15,7 +15,7 @@ use fathom_run::machine::{Fault, Machine};
 use fathom_run::provenance::Provenance;
 use fathom_run::samples::{Samples, state_caveats};
 
-/// The name of the schema that [`Survey`] is published under.
+/// The schema of a written [`Survey`].
 pub const SCHEMA: &str = "fathom.survey/1";
 
 /// A whole survey, as it is written to `survey.json`.
@@ -25,31 +25,31 @@ pub struct Survey {
     /// Always `fathom.survey/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
-    /// Where, when and by which clock.
+    /// Where and when it was measured, and by which clock.
     #[serde(flatten)]
     pub provenance: Provenance,
     /// One finding per parameter, in the order of the registry.
     pub findings: Vec<Finding>,
     /// What was changed on the machine besides scratch files, and restored.
     pub effects: Vec<String>,
-    /// How long it took, in ns.
+    /// How long the survey took, in ns.
     pub duration_ns: u64,
-    /// Bytes written.
+    /// Bytes that the survey wrote.
     pub bytes_written: u64,
-    /// Bytes read.
+    /// Bytes that the survey read.
     pub bytes_read: u64,
 }
 
-/// What to ask, and how.
+/// The plan of a survey: what to ask, and how.
 #[derive(Clone)]
 pub struct Plan {
     /// The questions, in order.
     pub experiments: Vec<&'static dyn Experiment>,
     /// The kinds of evidence to gather.
     pub evidence: Vec<Kind>,
-    /// How much trouble to take.
+    /// How thoroughly to measure.
     pub effort: Effort,
-    /// Decides random orders.
+    /// The seed of random orders.
     pub seed: u64,
     /// Time for all questions together.
     pub max_time: Duration,
@@ -64,7 +64,7 @@ pub struct Answer {
     pub finding: Finding,
     /// The runs that the timing made, in order.
     pub runs: Vec<Samples>,
-    /// What asking did to other programs, where that was allowed.
+    /// The effects of asking on other programs, where that was allowed.
     pub effects: Vec<String>,
     /// How long asking took.
     pub took: Duration,
@@ -173,7 +173,7 @@ fn refused(experiment: &dyn Experiment, machine: &mut dyn Machine, plan: &Plan, 
             Some(value) => {
                 let words = format!("{} declares {}", piece.method, value.in_words(about.unit));
                 let value = piece.value.clone();
-                // Told, and kept for whoever compares surveys, but not weighed.
+                // Reported, and kept for comparisons of surveys, but not weighed.
                 Evidence { value, ..Evidence::silent(Kind::Declared, &piece.method, Status::Refused, words) }
             }
             None => piece,
@@ -211,7 +211,7 @@ fn with_state_caveats(mut evidence: Evidence, runs: &[Samples]) -> Evidence {
 }
 
 impl Survey {
-    /// Whether something that was asked for stayed without an answer that it could have had.
+    /// Whether a question that was asked for has no answer, although it could have one.
     ///
     /// A question that was refused counts where it was asked for by name: a survey of everything may
     /// leave out what needs a permission or more time.

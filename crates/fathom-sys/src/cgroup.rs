@@ -88,19 +88,19 @@ pub struct DeviceLimits {
     pub bytes: [Option<u64>; 2],
     /// Requests: reads, writes.
     pub requests: [Option<u64>; 2],
-    /// Whose requests they hold.
+    /// Which requests they limit.
     pub hold: Held,
 }
 
-/// Whose requests the limits of a group hold. The kernel's own threads are in the root group.
+/// Which requests the limits of a group hold back. The kernel's own threads are in the root group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Held {
     /// All: it is the root group, which has limits in version 1 alone.
     #[default]
     All,
-    /// Those for the group's files, whoever writes them back, and not those of a journal's thread.
+    /// Requests for the group's files, by whichever thread writes them back; requests of a journal's thread are not limited.
     Files,
-    /// Those that the group's programs make themselves: version 1 does not know whose data are written back.
+    /// Requests that the group's programs make themselves: version 1 does not know which group's data are written back.
     Callers,
 }
 

@@ -1,6 +1,6 @@
 //! What the kernel declares: mounts, devices, space and the machine.
 //!
-//! Nothing here is measured. Experiments may show these facts beside their answers, never use them.
+//! Nothing here is measured. Experiments may show these facts next to their answers, never use them.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -278,9 +278,9 @@ pub fn available_memory() -> Option<u64> {
     memory(&meminfo(), "MemAvailable")
 }
 
-/// Bytes of files and of processes that the kernel has taken out of memory since it began, whoever had it do so: a lack of
-/// memory, a limit, or DAMON, which takes what was not used for long. None where it does not count. Source: `pgsteal_file`
-/// and `pgsteal_anon` of `/proc/vmstat`, counted in `mm/vmscan.c`.
+/// Bytes of files and of processes that the kernel has reclaimed since it booted, for any reason: a lack of memory, a limit, or
+/// DAMON, which reclaims what was not used for long. None where the kernel does not count them. Source: `pgsteal_file` and
+/// `pgsteal_anon` of `/proc/vmstat`, counted in `mm/vmscan.c`.
 pub fn reclaimed_bytes() -> Option<u64> {
     reclaimed(&fs::read_to_string("/proc/vmstat").ok()?, page_size())
 }
@@ -460,16 +460,16 @@ mod tests {
 
     #[test]
     fn pieces_are_what_is_smaller_than_a_huge_page() {
-        let told =
+        let text =
             "Node 0, zone      DMA      1      0      2 \nNode 0, zone   Normal  3 0 0 0 0 0 0 0 1 7 2552 \n";
-        assert_eq!(in_pieces(told, 4096), (1 + 2 * 4 + 3 + 256) * 4096);
+        assert_eq!(in_pieces(text, 4096), (1 + 2 * 4 + 3 + 256) * 4096);
         assert_eq!(in_pieces("", 4096), 0);
     }
 
     #[test]
     fn what_was_taken_is_counted_in_bytes_where_the_kernel_counts_it() {
-        let told = "pgsteal_kswapd 5\npgsteal_anon 2\npgsteal_file 30\npgsteal_filed 7\n";
-        assert_eq!(reclaimed(told, 4096), Some(32 * 4096));
+        let text = "pgsteal_kswapd 5\npgsteal_anon 2\npgsteal_file 30\npgsteal_filed 7\n";
+        assert_eq!(reclaimed(text, 4096), Some(32 * 4096));
         assert_eq!(reclaimed("pgsteal_file 30\n", 4096), None);
     }
 

@@ -73,7 +73,7 @@ impl Mapping {
         let (start, wide_length) = (wide.start, wide.length);
         std::mem::forget(wide);
         let before = start.as_ptr().align_offset(align);
-        // SAFETY: all three addresses are in the mapping just made or at its end; what is given back is reached by nobody.
+        // SAFETY: all three addresses are in the mapping just made or at its end; no pointer leads to what is given back.
         let start = unsafe {
             let first = start.add(before);
             let after = wide_length - before - length;
@@ -138,7 +138,7 @@ impl Mapping {
 ///
 /// Its pages are the page cache's: other threads and the kernel change them at any time, so no
 /// reference into it is ever given out. A file that is cut shorter while it is mapped ends the
-/// process with SIGBUS; map only files that nobody else can reach.
+/// process with SIGBUS; map only files that no other process can reach.
 #[derive(Debug)]
 pub struct FileMapping {
     start: NonNull<u8>,
@@ -195,8 +195,8 @@ impl FileMapping {
         (from, wanted.min(self.length - from))
     }
 
-    /// Has the CPU's caches give up `length` bytes at `offset`, all levels of all CPUs: whoever touches them next waits for
-    /// memory. Pages that are not in the page cache are read into it. Gives whether the processor can do that; nothing is
+    /// Removes `length` bytes at `offset` from the caches of all CPUs, at all levels: the next access to them waits for
+    /// memory. Pages that are not in the page cache are read into it. Returns whether the processor can do that; nothing is
     /// changed where it can't. Source: CLFLUSHOPT and CLFLUSH of x86, DC CIVAC of Arm.
     pub fn leave_cpu_caches(&self, offset: u64, length: usize) -> bool {
         let (from, length) = self.clamp(offset, length);

@@ -21,7 +21,7 @@ pub struct Surrender(Option<std::fs::File>);
 /// Goes on in a child process, and lets the parent wait for it: the parent passes signals on, ends as
 /// the child ends, and never returns from here.
 ///
-/// A thread that waits in the kernel for a file system may not even heed SIGKILL, and whoever waits
+/// A thread that waits in the kernel for a file system may not even heed SIGKILL, and a parent that waits
 /// for its process would wait with it. The parent does not: see [`Surrender::give_up`]. The child ends
 /// with the parent, whatever ends that. Where no process can be made, this one goes on alone. If a signal
 /// kills the child, the parent runs `clean_up` before it ends in the same way.
@@ -31,7 +31,7 @@ pub fn supervise(clean_up: fn()) -> Surrender {
     let Ok((read, write)) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC) else {
         return Surrender(None);
     };
-    // A signal that comes before the child is known would be passed on to nobody.
+    // A signal that comes before the child is known would be lost.
     mask(libc::SIG_BLOCK);
     match fork() {
         Ok(Some(child)) => {

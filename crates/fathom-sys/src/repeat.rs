@@ -1,10 +1,10 @@
-//! One system call many times in a row, with nothing in between: what its price is measured on.
+//! One system call many times in a row, with nothing in between: the loop on which its cost is measured.
 //!
 //! The loop is written in machine instructions, because both what stands around the call and where it lies
-//! decide its price. Behind a function the return costs again what a cheap call does, where the return
+//! decide its cost. Behind a function the return costs again what a cheap call does, where the return
 //! predictor does not survive the kernel. And the same nine instructions, moved through memory in steps of a
-//! few bytes, have two prices on an AMD EPYC (Zen 4): 108 or 144 ns for `lseek`, 250 or 340 ns for `fstat`, 465 or 697 ns for
-//! `write`. The lower one is had where the loop begins 8 bytes behind the start of a cache line.
+//! few bytes, have two costs on an AMD EPYC (Zen 4): 108 or 144 ns for `lseek`, 250 or 340 ns for `fstat`, 465 or 697 ns for
+//! `write`. The call is cheaper where the loop begins 8 bytes behind the start of a cache line.
 
 use std::ffi::c_long;
 use std::mem::MaybeUninit;

@@ -1,6 +1,6 @@
 //! Tracepoints of the kernel, recorded in a private instance of tracefs.
 //!
-//! An instance has buffers, filters and switches of its own, so that nobody else's tracing is touched.
+//! An instance has buffers, filters and switches of its own, so that other users' tracing is not touched.
 //! It goes when its owner drops it; after a crash the next run removes it. Source: the kernel's
 //! `Documentation/trace/ftrace.rst` and `events.rst`. Errors are those of reading and writing its files.
 //!
@@ -158,7 +158,7 @@ impl Trace {
         };
         let mut followed = vec![process];
         loop {
-            // A thread that nobody followed when it made another has left that one to be found here.
+            // A thread that was not followed yet may have made another, which is found here.
             let mut missing = listed()?;
             missing.retain(|thread| !followed.contains(thread));
             if missing.is_empty() {
@@ -266,7 +266,7 @@ impl Drop for Trace {
     }
 }
 
-/// A tracefs of this process alone, which nobody sees among the mounts, and the path to it.
+/// A tracefs of this process alone, which no list of mounts shows, and the path to it.
 fn tracefs() -> Result<(OwnedFd, PathBuf)> {
     let name = Path::new("tracefs");
     let failed = |errno| Error::new("mount", name, errno);

@@ -210,8 +210,8 @@ mod tests {
         let file = scratch("space");
         let fd = file.as_fd();
         if allocate_keeping_size(fd, 0, 8192) == Err(Errno::OPNOTSUPP) {
-            let mut told = std::io::stderr();
-            writeln!(told, "skipped: space_is_set_aside: no fallocate here").unwrap();
+            let mut stderr = std::io::stderr();
+            writeln!(stderr, "skipped: space_is_set_aside: no fallocate here").unwrap();
             return;
         }
         assert_eq!(

@@ -2,7 +2,7 @@
 //!
 //! A page past the end of a mapped file raises SIGBUS, and so does one that the device can't give
 //! (`mmap(2)`). The handler here puts zero pages where the file's were and notes the place, so that
-//! whoever reads goes on to the end and hears of it then. Faults anywhere else go to the handler that
+//! the reader goes on to the end and gets the error there. Faults anywhere else go to the handler that
 //! was there before.
 
 use std::os::fd::BorrowedFd;

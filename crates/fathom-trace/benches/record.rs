@@ -65,7 +65,7 @@ fn main() {
             let status = Command::new(&bare[0]).args(&bare[1..]).status();
             assert!(status.is_ok_and(|status| status.success()));
             let alone = took_ns(&path, calls);
-            println!("{:<10} {calls:>10} {:>10.0} {alone:>12.1}", "nobody", 1e9 / alone);
+            println!("{:<10} {calls:>10} {:>10.0} {alone:>12.1}", "none", 1e9 / alone);
             for method in [Method::Kernel, Method::Strace] {
                 let calls = if method == Method::Strace { calls / 20 } else { calls };
                 let out = directory.join(format!("{round}-{method:?}-{rate}.parquet"));

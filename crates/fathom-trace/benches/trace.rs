@@ -3,7 +3,7 @@
 //! ```text
 //! cargo bench -p fathom-trace --bench trace [importing [FORMAT]|showing|reusing]
 //! ```
-//! Beside each import stands how fast the same bytes' lines are merely counted.
+//! For comparison each import is printed with the rate at which the lines of the same bytes can be counted.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 

@@ -290,7 +290,7 @@ impl Reader {
     }
 }
 
-/// No group is larger, whoever has written it.
+/// The most rows of a group, in a file of any writer.
 const MOST_ROWS: i64 = 1 << 26;
 
 /// Whether a group's places and sizes can be: the library takes that for granted, and panics.

@@ -4,7 +4,7 @@
 //! its buffers over as bytes. The kernel does not say what paths opens name: strace does, which stops the program
 //! at opens alone (`--seccomp-bpf`). Both tell each thread's opens in their order, by which they are put together.
 //! A process that runs already is not stopped at all: /proc says what its descriptors mean. Without root strace
-//! tells everything, at its price.
+//! records everything, and slows the program down.
 
 mod events;
 mod kernel;
@@ -105,11 +105,11 @@ fn prepare() -> fathom_sys::Result<Trace> {
     )
 }
 
-/// strace's log, which goes when its owner does.
+/// strace's log, a file that is removed when this is dropped.
 struct Log(PathBuf);
 
 impl Log {
-    fn beside(out: &Path) -> Self {
+    fn next_to(out: &Path) -> Self {
         let mut name = out.as_os_str().to_owned();
         name.push(format!(".strace-{}", std::process::id()));
         Self(name.into())
@@ -163,7 +163,7 @@ fn by_strace(subject: &Subject, out: &Path) -> Result<Recorded> {
 }
 
 fn strace_tells(subject: &Subject, mut writer: Writer<File>, out: &Path) -> Result<Recorded> {
-    let log = Log::beside(out);
+    let log = Log::next_to(out);
     let mut command = strace(&log, &traced(FILE_CALLS.iter().map(|call| call.0).chain(DIRECTORIES)));
     let directory = match subject {
         Subject::Command(_) => std::env::current_dir(),
@@ -176,8 +176,8 @@ fn strace_tells(subject: &Subject, mut writer: Writer<File>, out: &Path) -> Resu
     let start = Instant::now();
     let status = wait(command, out)?;
     let ran_ns = start.elapsed().as_nanos() as u64;
-    let told = File::open(&log.0).map_err(|error| Error::new("read strace's log for", out, error))?;
-    let imported = import::read_strace(told, bytes(directory.ok()), |operations, files| {
+    let log_file = File::open(&log.0).map_err(|error| Error::new("read strace's log for", out, error))?;
+    let imported = import::read_strace(log_file, bytes(directory.ok()), |operations, files| {
         writer.add(operations, files).map_err(io::Error::other)
     });
     let imported = imported.map_err(|error| Error::new("record", out, error))?;
@@ -229,7 +229,7 @@ impl<'a> Recording<'a> {
     }
 
     fn of_command(&self, words: &[OsString], writer: Writer<File>) -> Result<Recorded> {
-        let log = Log::beside(self.out);
+        let log = Log::next_to(self.out);
         let mut command = strace(&log, &traced(PATHS.into_iter().chain(DIRECTORIES)));
         command.arg("--seccomp-bpf").arg("--").args(words);
         let inherited = inherited();
@@ -238,7 +238,7 @@ impl<'a> Recording<'a> {
             wait(command, self.out)
         })?;
         let (mut files, mut processes) = (Files::default(), Processes::default());
-        let (root, paths) = told(&log, &mut files).map_err(|error| self.failed(&error))?;
+        let (root, paths) = read_log(&log, &mut files).map_err(|error| self.failed(&error))?;
         for (descriptor, look) in inherited {
             let file = files.id(&look.path);
             processes.inherit(root, descriptor, file, Some(look.position), look.flags);
@@ -364,7 +364,7 @@ fn add(writer: &mut Writer<File>, batch: &mut Vec<Operation>, files: &Files) -> 
     added
 }
 
-/// A file without a name, beside `out`, one per CPU.
+/// A file without a name, in the directory of `out`, one per CPU.
 fn anonymous(out: &Path, cpu: usize) -> Result<File> {
     let mut name = out.as_os_str().to_owned();
     name.push(format!(".events-{}-{cpu}", std::process::id()));
@@ -409,20 +409,20 @@ fn bytes(path: Option<PathBuf>) -> Option<Vec<u8>> {
     path.map(|path| path.into_os_string().into_encoded_bytes())
 }
 
-/// What strace told: the program's first thread, and each thread's calls that name files.
-fn told(log: &Log, files: &mut Files) -> io::Result<(u32, Paths)> {
+/// What strace recorded: the program's first thread, and each thread's calls that name files.
+fn read_log(log: &Log, files: &mut Files) -> io::Result<(u32, Paths)> {
     let mut first = String::new();
     BufReader::new(File::open(&log.0)?).read_line(&mut first)?;
     let root = first.split(' ').next().and_then(|word| word.parse().ok());
     let root = root.ok_or_else(|| io::Error::other("strace wrote nothing: it may not trace here"))?;
     let mut paths = Paths::default();
     let directory = bytes(std::env::current_dir().ok());
-    import::read_strace(File::open(&log.0)?, directory, |operations, told| {
+    import::read_strace(File::open(&log.0)?, directory, |operations, traced| {
         let name_files = |one: &&Operation| {
             matches!(one.kind, CallKind::Open | CallKind::Truncate | CallKind::Unlink | CallKind::Rename)
         };
         for one in operations.iter().filter(name_files) {
-            let mut named = |file| files.id(told.path(file));
+            let mut named = |file| files.id(traced.path(file));
             let (file, to) = (named(one.file), one.to.map(&mut named));
             let Operation { kind, flags, result, .. } = *one;
             paths.entry(one.thread).or_default().push_back(TracedCall { kind, file, to, flags, result });

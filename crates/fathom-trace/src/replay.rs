@@ -271,7 +271,7 @@ impl Planner<'_> {
         let first =
             self.names.file(operation.file).and_then(|file| Some((file, self.names.first_path(file)?)));
         let Some((file, path)) = first else {
-            // It was open before, or made by nobody who was recorded, and what it means has no path at first.
+            // The descriptor was open before, or its open was not recorded, and what it means has no path at first.
             self.keys.insert(key(operation), None);
             return None;
         };

@@ -157,7 +157,7 @@ os.close(os.open('brief', os.O_CREAT | os.O_RDWR))\n\
 os.fsync(copy)\n\
 os.close(copy)\n";
 
-/// Waits until a process is recorded; gives the time for it where nobody can see that.
+/// Waits until a process is recorded, or for long enough where that can't be seen.
 fn wait_for_recorder(process: u32) {
     for _ in 0..200 {
         let instances = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
@@ -217,7 +217,7 @@ fn a_process_that_runs_already_is_recorded_with_what_it_has_open() {
     assert_eq!(done, expected);
     let children = operations.iter().filter(|one| one.kind == CallKind::Fork && one.process == process);
     assert_eq!(children.count(), 1);
-    // Nobody can have looked what was open for so short a time; it is counted, and so are the interpreter's own.
+    // Files may be open for too short a time to be named; they are counted, and so are the interpreter's own.
     let brief = operations.iter().filter(|one| files.path(one.file).ends_with(b"brief")).count();
     assert!(brief > 0 || recorded.unnamed > 0, "{recorded:?}");
     let left = fs::read_dir(&scratch.0).unwrap().count();
@@ -225,8 +225,8 @@ fn a_process_that_runs_already_is_recorded_with_what_it_has_open() {
 }
 
 #[test]
-fn a_process_that_is_not_there_is_told() {
-    let scratch = Scratch::new("nobody");
+fn a_process_that_is_not_there_is_reported() {
+    let scratch = Scratch::new("none");
     let out = scratch.0.join("t");
     let error = record(&Subject::Process(0x3f_ffff), &out, Some(Method::Kernel), &AtomicBool::new(false));
     let error = error.unwrap_err().to_string();

@@ -67,8 +67,8 @@ static long long now(void) {
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-// The same loops, so many empty instructions behind the start of a cache line: where a loop stands may change
-// its time by 5 %, now and then by 30 %, which is a price of the place and not of the call.
+// The same loops, a number of empty instructions behind the start of a cache line: where a loop stands may change
+// its time by 5 %, now and then by 30 %, which is a cost of the place and not of the call.
 #define LOOP(nops) \
     __asm__ volatile(".p2align 6\n\t.rept " #nops "\n\tnop\n\t.endr"); \
     for (long i = 0; i < calls; i++)

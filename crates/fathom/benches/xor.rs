@@ -2,8 +2,8 @@
 //!
 //! Sides take turns in one run. Figures are ratios of the median rates, ours to theirs, with the interval of
 //! the ratio; dd and fio are taken at their own word. The bars: cached at least 0.85 of plain memory with all
-//! CPUs, 2.5 of dd with all of them and 1.5 with one; cold at least 0.95 of fio. Beside each stands what the
-//! better of two bare loops over the same file reaches: one that maps it, and one that reads it.
+//! CPUs, 2.5 of dd with all of them and 1.5 with one; cold at least 0.95 of fio. For comparison each is printed with
+//! the better of two bare loops over the same file: one that maps it, and one that reads it.
 //!
 //! What a cached file costs depends on the folios that hold it, and they on how it came into the cache: read
 //! from the device, or written by so many bytes at a time. So the file is brought there in several ways.
@@ -165,7 +165,7 @@ impl Rates {
     }
 }
 
-/// A cached file against plain memory and dd, and beside it the better of the bare loops.
+/// A cached file against plain memory and dd, with the better of the bare loops for comparison.
 fn cached(path: &Path, generator: &mut Pcg64Mcg) -> Result<bool, String> {
     let cpus = allowed_cpus().len();
     let rates = Rates::take(path, cpus, generator)?;
@@ -254,7 +254,7 @@ fn fio(path: &Path, options: &[&str]) -> Result<f64, String> {
         .map_err(|error| format!("fio can't be run: {error}"))?;
     let report: serde_json::Value =
         serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
-    report["jobs"][0]["read"]["bw_bytes"].as_f64().ok_or_else(|| "fio told no bandwidth".to_owned())
+    report["jobs"][0]["read"]["bw_bytes"].as_f64().ok_or_else(|| "fio reported no bandwidth".to_owned())
 }
 
 /// The options with which fio is fastest here, by the median of three.

@@ -219,8 +219,8 @@ fn start_child(images: &Path, word: &str, goes_on: bool) -> (Child, String, BufR
     (child, said, output)
 }
 
-/// What loop devices stand over in `images`, named or not. Once the mounts of whoever opened them are gone, such a path
-/// begins somewhere in its middle: the directory's own name tells.
+/// The files in `images` that loop devices stand over, named or not. Once the mounts of the process that opened them are
+/// gone, such a path begins somewhere in its middle: the directory's own name identifies it.
 fn loops_over(images: &Path) -> Vec<String> {
     let name = images.file_name().unwrap().to_str().unwrap();
     let Ok(devices) = std::fs::read_dir("/sys/block") else { return Vec::new() };

@@ -15,7 +15,7 @@ pub struct Metadata {
     pub names: f64,
     /// See there.
     pub absences: f64,
-    /// What each call costs beside that and beside a call.
+    /// What each kind of call costs, in addition to the round trip and to a call of any kind.
     pub create: f64,
     /// See there.
     pub stat: f64,

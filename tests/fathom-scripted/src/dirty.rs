@@ -11,7 +11,7 @@ pub(super) struct Dirty {
 }
 
 impl Dirty {
-    /// The ns that a writer of `bytes` at `now` waits. Source: `balance_dirty_pages`, where nobody waits
+    /// The ns that a writer of `bytes` at `now` waits. Source: `balance_dirty_pages`, where no writer waits
     /// below the mean of the two settings; here all wait until they are back there.
     pub(super) fn write(&mut self, throttle: Option<Throttle>, now: f64, bytes: u64) -> f64 {
         let Some(throttle) = throttle else { return 0.0 };

@@ -3,7 +3,7 @@
 //! The latency of each operation is a function of what a script says and of what the machine has
 //! done before: a page cache per file, windows on their way from the device, the reader's state of
 //! each open file. Time is simulated, and noise, outliers and drift are laid over it. It is a fake
-//! for tests and for teaching, after the rules of Linux 6.18; it prices calls, and explains nothing.
+//! for tests and for teaching, after the rules of Linux 6.18; it gives the cost of calls, and explains nothing.
 //!
 //! ```
 //! use fathom_run::machine::Machine;
@@ -124,7 +124,7 @@ pub struct Costs {
     pub call: f64,
     /// Each byte copied.
     pub copied_byte: f64,
-    /// Bytes of one read that fit beside its data into a cache of the CPU, and what each byte beyond
+    /// Bytes of one read that fit into a cache of the CPU together with its data, and what each byte beyond
     /// them costs on top: t(x) of paper E, section 5.5.
     pub copy_knee: u64,
     /// See there.

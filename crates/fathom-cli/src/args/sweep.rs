@@ -56,8 +56,8 @@ pub(crate) struct SweepOptions {
 impl SweepOptions {
     /// Where the result goes that is in no folder of a sweep.
     pub(crate) fn destination(&self) -> Destination<'_> {
-        let is_told = self.format == SweepFormat::Text && !self.no_report;
-        Destination::of(None, is_told && self.out.is_none() && self.shard.is_none())
+        let prints_text = self.format == SweepFormat::Text && !self.no_report;
+        Destination::of(None, prints_text && self.out.is_none() && self.shard.is_none())
     }
 }
 

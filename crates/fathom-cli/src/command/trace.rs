@@ -89,11 +89,11 @@ fn import(options: &ImportOptions) -> Result<(), Failure> {
         let report = Report { schema: "fathom.trace-import/1", format: format.name(), imported };
         return Output::Stdout.write(&report);
     }
-    console::print(&told(format, &imported, &options.out))?;
+    console::print(&in_words(format, &imported, &options.out))?;
     draw(&options.out, operations, options.no_report)
 }
 
-fn told(format: Format, imported: &Imported, out: &Path) -> String {
+fn in_words(format: Format, imported: &Imported, out: &Path) -> String {
     let Imported { operations, ignored, rejected, .. } = imported;
     let name = format.name();
     let mut text = format!("{operations} operations from {name} in {}", out.display());

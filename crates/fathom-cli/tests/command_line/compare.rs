@@ -30,14 +30,14 @@ fn what_differs_is_told_and_ends_with_four() {
 
     let (other, page) = (kept.join("other.json"), kept.join("page.html"));
     changed(&run, &other, "block_size", 65536);
-    let told = fathom(&["compare", &run, &other, "--json", "-", "--page", &page]);
-    assert_eq!(told.code, Some(4), "{told:?}");
-    let json: Value = serde_json::from_str(&told.out).unwrap();
+    let outcome = fathom(&["compare", &run, &other, "--json", "-", "--page", &page]);
+    assert_eq!(outcome.code, Some(4), "{outcome:?}");
+    let json: Value = serde_json::from_str(&outcome.out).unwrap();
     published::check("comparison", &json);
     let verdicts: Vec<&str> =
         json["items"].as_array().unwrap().iter().filter_map(|one| one["verdict"].as_str()).collect();
     assert_eq!(verdicts, ["same", "different"]);
-    assert!(told.err.contains("block_size") && told.err.contains("64 KiB"), "{told:?}");
+    assert!(outcome.err.contains("block_size") && outcome.err.contains("64 KiB"), "{outcome:?}");
     assert!(fs::read_to_string(&page).unwrap().contains("64 KiB"));
 }
 
@@ -82,25 +82,25 @@ fn the_parameter_that_differs_accounts_for_the_difference() {
     .unwrap();
     let plain = kept.join("plain.json");
     fs::write(&plain, r#"{"schema": "fathom.model/2"}"#).unwrap();
-    let told = fathom(&["explain", &plain, &slow, &job, "--json", "-"]);
-    assert_eq!(told.code, Some(0), "{told:?}");
-    let json: Value = serde_json::from_str(&told.out).unwrap();
+    let outcome = fathom(&["explain", &plain, &slow, &job, "--json", "-"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let json: Value = serde_json::from_str(&outcome.out).unwrap();
     published::check("explanation", &json);
     let part = &json["jobs"][0]["parts"][0];
     assert_eq!((&part["parameter"], &part["values"][1]), (&"device_latency".into(), &"9 ms".into()));
     assert!(part["share"].as_f64().unwrap() > 0.9, "{json}");
-    assert!(told.err.contains("device_latency  80 us  9 ms"), "{told:?}");
+    assert!(outcome.err.contains("device_latency  80 us  9 ms"), "{outcome:?}");
 
     survey(place.text(), &["--out", &run]).is_done();
     changed(&run, &other, "block_size", 65536);
-    let told = fathom(&["explain", &run, &other, &job]);
+    let outcome = fathom(&["explain", &run, &other, &job]);
     assert!(
-        told.code == Some(0)
-            && told.out.contains("no parameter that both surveys measured makes a difference"),
-        "{told:?}"
+        outcome.code == Some(0)
+            && outcome.out.contains("no parameter that both surveys measured makes a difference"),
+        "{outcome:?}"
     );
-    let words: Vec<&str> = told.out.split_whitespace().collect();
-    assert!(words.join(" ").contains("the model 'assumed' for both"), "{told:?}");
+    let words: Vec<&str> = outcome.out.split_whitespace().collect();
+    assert!(words.join(" ").contains("the model 'assumed' for both"), "{outcome:?}");
     fathom(&["explain", &run, &slow, &job]).complains(2, "give two models, or two surveys");
     fathom(&["explain", &run, "/nothing", &job]).complains(1, "/nothing");
 }

@@ -118,13 +118,13 @@ fn no_finding_rests_on_damaged_samples() {
         assert!(matches!(fared.outcome.code, Some(0 | 3)), "{plan}: {:?}", fared.outcome);
         assert_eq!(fared.left, Vec::<String>::new(), "{plan}");
         let survey: serde_json::Value = serde_json::from_str(&fared.outcome.out).unwrap();
-        let mut told = 0;
+        let mut reported = 0;
         for finding in survey["findings"].as_array().unwrap() {
             for piece in finding["evidence"].as_array().unwrap() {
                 let name = finding["parameter"].as_str().unwrap();
                 let caveats = piece["caveats"].to_string();
                 let damaged = caveats.contains(damage) && caveats.contains("/.fathom-");
-                told += usize::from(damaged && caveats.contains(" at byte "));
+                reported += usize::from(damaged && caveats.contains(" at byte "));
                 if piece["status"] == "measured" {
                     assert!(!damaged, "{plan}: {piece}");
                     let truth = match name {
@@ -137,7 +137,7 @@ fn no_finding_rests_on_damaged_samples() {
                 }
             }
         }
-        assert!(told > 0, "{plan}: nothing tells of the damage: {}", fared.outcome.out);
+        assert!(reported > 0, "{plan}: nothing tells of the damage: {}", fared.outcome.out);
     }
 }
 

@@ -140,8 +140,9 @@ fn several_formats_stand_in_fios_order() {
 fn rates_are_sampled_every_half_second() {
     let place = Place::new();
     let words = ["--name=a", "--size=64k", "--rate=1m", "--runtime=1300ms", "--time_based", "--numjobs=2"];
-    let told = ["run", place.text(), "--format", "fio-json", "--", "--group_reporting", "--iopsavgtime=200"];
-    let done = fathom(&[&told[..], &words[..]].concat());
+    let options =
+        ["run", place.text(), "--format", "fio-json", "--", "--group_reporting", "--iopsavgtime=200"];
+    let done = fathom(&[&options[..], &words[..]].concat());
     let value: serde_json::Value = serde_json::from_str(&done.out).unwrap();
     let read = &value["jobs"][0]["read"];
     let figure = |key: &str| read[key].as_f64().unwrap_or_else(|| panic!("{key} in {read}"));

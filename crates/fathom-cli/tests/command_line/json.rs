@@ -74,7 +74,7 @@ fn the_other_commands_print_json_that_parses() {
 }
 
 #[test]
-fn a_recipe_is_told_beside_its_samples() {
+fn a_recipe_is_printed_with_its_samples() {
     let place = Place::new();
     let outcome = fathom(&["probe", place.text(), "--recipe", "paper-a-block-512"]);
     assert_eq!((outcome.code, outcome.out.lines().count()), (Some(0), 301), "{outcome:?}");

@@ -26,11 +26,11 @@ fn jobs_and_their_prediction_are_kept() {
     let (place, kept) = (Place::new(), Place::new());
     let job = kept.join("job.fio");
     fs::write(&job, "[reads]\nrw=randread\nbs=4k\nsize=256k\n").unwrap();
-    let (ran, told) = (kept.join("ran"), kept.join("told"));
+    let (ran, predicted) = (kept.join("ran"), kept.join("predicted"));
     is_kept(&["run", &job, place.text(), "--out", &ran], &ran);
-    is_kept(&["predict", &job, "--on", "assumed", "--draws", "2", "--out", &told], &told);
+    is_kept(&["predict", &job, "--on", "assumed", "--draws", "2", "--out", &predicted], &predicted);
     // The model that predicted is a model like any other.
-    let model = format!("{told}/model.json");
+    let model = format!("{predicted}/model.json");
     let again = fathom(&["predict", &job, "--on", &model, "--draws", "2"]);
     assert_eq!(again.code, Some(0), "{again:?}");
     assert!(place.names().is_empty(), "{:?}", place.names());

@@ -70,7 +70,7 @@ fn worker(process: u32) -> u32 {
 
 #[test]
 fn limits_are_passed_named_and_put_back() {
-    nobody_is_told_what_is_missing();
+    the_user_nobody_is_told_what_is_missing();
     let what = "a memory group and lower vm.dirty_bytes take root and a system that may be changed";
     let can = is_root() && fs::metadata("/sys/fs/cgroup").is_ok_and(|about| about.is_dir());
     let before = settings();
@@ -120,11 +120,11 @@ fn limits_are_passed_named_and_put_back() {
     assert!(says_so, "five runs that were next did not say that they put things back");
 }
 
-fn nobody_is_told_what_is_missing() {
+fn the_user_nobody_is_told_what_is_missing() {
     let place = Place::new();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let outcome = unprivileged(&intrusive(&place, &[]));
-    if require("nobody_is_told_what_is_missing", outcome.is_some(), NO_SETPRIV) {
+    if require("the_user_nobody_is_told_what_is_missing", outcome.is_some(), NO_SETPRIV) {
         let outcome = outcome.unwrap();
         assert_eq!(outcome.code, Some(3), "{outcome:?}");
         let words: String = outcome.out.split_whitespace().collect::<Vec<_>>().join(" ");

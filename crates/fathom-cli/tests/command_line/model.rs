@@ -54,7 +54,7 @@ fn a_model_of_version_1_predicts_what_it_did() {
         [written]\nstonewall\nbs=12k\nrw=write\nfsync=64\n";
     fs::write(&job, jobs).unwrap();
     let options = ["predict", &job, "--on", &model, "--draws", "3", "--seed", "1", "--format", "json"];
-    let told: Value = serde_json::from_str(&fathom(&options).out).unwrap();
+    let predicted: Value = serde_json::from_str(&fathom(&options).out).unwrap();
     // What the last version that wrote fathom.model/1 told of it, in ns.
     let before = [
         [4_431_118.076125994, 5_043_359.5, 5_740_193.470194726],
@@ -62,7 +62,7 @@ fn a_model_of_version_1_predicts_what_it_did() {
         [4_942_684.118737697, 5_553_828.5, 6_240_538.59531078],
         [13_237_047.734316979, 14_936_745.5, 16_854_692.27049534],
     ];
-    for (job, before) in told["jobs"].as_array().unwrap().iter().zip(before) {
+    for (job, before) in predicted["jobs"].as_array().unwrap().iter().zip(before) {
         let of = |what| job["elapsed_ns"][what].as_f64().unwrap();
         let now = [of("low"), of("value"), of("high")];
         let same = now.iter().zip(before).all(|(now, before)| (now / before - 1.0_f64).abs() < 1e-9);

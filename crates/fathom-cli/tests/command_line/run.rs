@@ -54,8 +54,8 @@ fn a_command_line_of_fio_is_run_and_predicted() {
     assert_eq!(value["jobs"][0]["sides"][0]["bytes"], 128 << 10, "{done:?}");
     assert!(done.err.contains("[x] randrepeat=0: randseed="), "{done:?}");
     assert!(place.names().is_empty());
-    let told = fathom(&[&["predict", "--on", "assumed", "--draws", "0"], &words[..]].concat());
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let outcome = fathom(&[&["predict", "--on", "assumed", "--draws", "0"], &words[..]].concat());
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
     fathom(&["run", place.text(), "--", "--name=x", "--sice=1"]).complains(2, "there is no option '--sice'");
     fathom(&["run", "x.fio", place.text(), "--", "--name=x"])
         .complains(2, "give only the directory before --");
@@ -86,8 +86,8 @@ fn command_lines_of_ior_and_mdtest_are_run_and_predicted() {
     let ran = fathom(&[&["run", place.text()], mdtest.as_slice()].concat()).out;
     assert!(ran.contains("   File stat") && !ran.contains("File removal"), "{ran}");
     assert!(place.names().is_empty());
-    let told = fathom(&[&["predict", "--on", "assumed", "--draws", "0"], ior.as_slice()].concat()).out;
-    assert!(told.contains("write") && told.contains("read"), "{told}");
+    let outcome = fathom(&[&["predict", "--on", "assumed", "--draws", "0"], ior.as_slice()].concat()).out;
+    assert!(outcome.contains("write") && outcome.contains("read"), "{outcome}");
     fathom(&["run", place.text(), "--", "ior", "-a", "MPIIO"]).complains(2, "ior: -a MPIIO: POSIX alone");
 }
 
@@ -120,8 +120,8 @@ fn budgets_are_refused_before_the_first_byte() {
 fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     let text = "[global]\nfilename=/dev/nvme0n1\ndirect=1\nioengine=libaio\niodepth=32\nruntime=20m\ntime_based\n\
                 [fill]\nrw=write\nbs=1m\nsize=100%\n[mix]\nstonewall\nrw=randrw\nrwmixread=70\nnumjobs=4\n";
-    let told = run(text, &["--dry-run"]);
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let outcome = run(text, &["--dry-run"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
     for words in [
         "1      fill  1        libaio, direct  32",
         "sequential writes of 1 MiB",
@@ -130,10 +130,13 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
         "file.dev_nvme0n1, 1 GiB",
         "Nothing was run or written.",
     ] {
-        assert!(told.out.contains(words), "{words} in {told:?}");
+        assert!(outcome.out.contains(words), "{words} in {outcome:?}");
     }
-    assert!(told.err.contains("'/dev/nvme0n1' is the scratch file 'dev_nvme0n1' below PATH"), "{told:?}");
-    assert!(told.err.contains("raise --max-time"), "{told:?}");
+    assert!(
+        outcome.err.contains("'/dev/nvme0n1' is the scratch file 'dev_nvme0n1' below PATH"),
+        "{outcome:?}"
+    );
+    assert!(outcome.err.contains("raise --max-time"), "{outcome:?}");
     let huge = run("[x]\nrw=read\nsize=100p\nruntime=10\n", &["--dry-run"]);
     assert!(huge.code == Some(0) && huge.err.contains("% of what the jobs say"), "{huge:?}");
     let open = run("[x]\nrw=read\n", &["--dry-run"]);
@@ -159,8 +162,8 @@ fn a_dry_run_takes_what_people_write_on_command_lines() {
         "--name=a --readonly --warnings-fatal --status-interval=1 --filename=/dev/vda --rw=read --time_based --runtime=30s",
     ] {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let told = fathom(&[&["run", "--dry-run", place.text(), "--"], words.as_slice()].concat());
-        assert_eq!(told.code, Some(0), "{line}: {told:?}");
+        let outcome = fathom(&[&["run", "--dry-run", place.text(), "--"], words.as_slice()].concat());
+        assert_eq!(outcome.code, Some(0), "{line}: {outcome:?}");
     }
     assert!(place.names().is_empty());
 }
@@ -179,8 +182,8 @@ fn jobs_come_from_standard_input_and_pipes() {
         let (input, mut output) = std::io::pipe().unwrap();
         output.write_all(text).unwrap();
         drop(output);
-        let told = Outcome::from(command(arguments).stdin(input).output().unwrap());
-        assert!(told.code == Some(0) && told.out.contains("x"), "{arguments:?}: {told:?}");
+        let outcome = Outcome::from(command(arguments).stdin(input).output().unwrap());
+        assert!(outcome.code == Some(0) && outcome.out.contains("x"), "{arguments:?}: {outcome:?}");
     }
     fathom(&["run", "-", place.text()]).complains(2, "there is no job");
 }
@@ -188,8 +191,11 @@ fn jobs_come_from_standard_input_and_pipes() {
 #[test]
 fn a_job_reads_what_another_wrote_by_fios_name_of_its_file() {
     let text = "[global]\ndirectory=/mnt/a\nbs=4k\n[w]\nrw=write\nsize=64k\n[r]\nstonewall\nrw=read\nfilename=w.0.0\n";
-    let told = run(text, &["--dry-run"]);
-    assert!(told.out.contains("Files of 64 KiB") && told.out.contains("file.mnt_a_w.0.0"), "{told:?}");
+    let outcome = run(text, &["--dry-run"]);
+    assert!(
+        outcome.out.contains("Files of 64 KiB") && outcome.out.contains("file.mnt_a_w.0.0"),
+        "{outcome:?}"
+    );
     let done = run(text, &["--format", "json"]);
     let value: serde_json::Value = serde_json::from_str(&done.out).unwrap();
     let written = value["bytes_written"].as_u64().unwrap();
@@ -212,9 +218,9 @@ fn jobs_read_files_that_are_there_and_leave_them_as_they_are() {
         fathom(&[&["run", &path, place.text(), "--no-report", "--on-files", data.text()], more].concat())
     };
     let text = "[shared]\nfilename=a\nrw=randread\nbs=4k\nnumjobs=2\n[own]\nstonewall\nrw=read\nioengine=libaio\niodepth=4\n";
-    let told = job(text, &["--format", "json"]);
-    assert_eq!(told.code, Some(0), "{told:?}");
-    let ran: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    let outcome = job(text, &["--format", "json"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let ran: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();
     let bytes = |job: usize| ran["jobs"][job]["sides"][0]["bytes"].as_u64();
     assert_eq!((bytes(0), bytes(1)), (Some(2 * 98_304), Some(40_960)), "{}", ran["jobs"]);
     let all = job("[all]\nopendir=.\nrw=read\nbs=4k\n", &["--format", "fio-json"]);
@@ -308,8 +314,8 @@ fn logs_have_the_names_and_the_lines_of_fios_and_are_not_written_over() {
     assert_eq!(logs(&mine), own);
     let test = "logs_have_the_names_and_the_lines_of_fios_and_are_not_written_over";
     if require(test, fathom::load::program::version("fio").is_some(), "fio is not installed") {
-        let told = Command::new("fio").arg(&job).current_dir(fios.text()).output().unwrap();
-        assert!(told.status.success(), "{told:?}");
+        let outcome = Command::new("fio").arg(&job).current_dir(fios.text()).output().unwrap();
+        assert!(outcome.status.success(), "{outcome:?}");
         assert_eq!(logs(&fios), own);
     }
 }

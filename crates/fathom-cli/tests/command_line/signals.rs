@@ -98,7 +98,7 @@ fn the_next_run_removes_what_sigkill_left() {
         };
         let mut left = next();
         if !left.is_empty() {
-            // Killed between making the directory and its lock: it goes once it is surely nobody's.
+            // Killed between making the directory and its lock: it is removed once it surely has no owner.
             assert!(!place.path().join(&left[0]).join("lock").exists(), "{left:?}");
             sleep(Duration::from_millis(2500));
             left = next();

@@ -103,7 +103,7 @@ fn writing_is_compared_where_the_budget_allows_it() {
     // What other programs write counts as well.
     let samples = |entry: &Value| entry["samples"].as_array().unwrap().len();
     let passes: usize = all["entries"].as_array().unwrap().iter().map(samples).sum();
-    // Beside them there is what looks whether the kernel tells what is cached.
+    // One more pass checks whether the kernel tells what is cached.
     let written = all["bytes_written"].as_u64().unwrap() - ((passes as u64 + 1) << 20);
     assert!(written <= 64 << 10, "{written}");
     let poor = json(&of("4M", &[]));

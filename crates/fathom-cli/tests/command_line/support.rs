@@ -15,7 +15,7 @@ pub(crate) const SHORT: [&str; 6] =
 /// The user `nobody` of every Linux.
 const NOBODY: &str = "65534";
 
-/// Where it keeps reports that nobody gave a place: not at home.
+/// Where the binary keeps reports if no option names a place: not in the home directory.
 pub(crate) const STATE: &str = env!("CARGO_TARGET_TMPDIR");
 
 /// What the binary did.
@@ -159,7 +159,7 @@ pub(crate) fn unprivileged(arguments: &[&str]) -> Option<Outcome> {
     if !is_root() {
         return Some(fathom(arguments));
     }
-    // The binary itself may be where nobody else can go.
+    // The binary may lie in a directory that other users can't enter.
     let place = Place::new();
     let binary = place.join("fathom");
     fs::copy(env!("CARGO_BIN_EXE_fathom"), &binary).unwrap();

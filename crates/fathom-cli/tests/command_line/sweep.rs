@@ -111,8 +111,8 @@ fn a_cell_that_can_t_be_predicted_says_why_and_stops_nothing() {
     let mut lines = csv_lines(&done.out);
     let header = lines.next().unwrap();
     assert_eq!(header[..6], ["readahead", "bs", "iodepth", "ioengine", "job", "what"]);
-    let (refused, told): (Vec<_>, Vec<_>) = lines.partition(|line| line[4].is_empty());
-    assert_eq!((refused.len(), told.len()), (12, 2 * 12));
+    let (refused, predicted): (Vec<_>, Vec<_>) = lines.partition(|line| line[4].is_empty());
+    assert_eq!((refused.len(), predicted.len()), (12, 2 * 12));
     assert!(refused.iter().all(|line| line[3] == "splice"), "{refused:?}");
     assert!(refused[0].last().unwrap().contains("only plain reads"), "{refused:?}");
     let text = fathom(&swept.arguments(&more[..2]));

@@ -262,9 +262,9 @@ fn a_replay_is_predicted_and_what_the_model_lacks_is_named() {
     let log = format!("fio version 3 iolog\n0 /a add\n0 /a open\n{lines}9000 /a close\n");
     std::fs::write(place.0.join("log"), &log).unwrap();
     place.done(&["trace", "import", "log", "--out", "t"]);
-    let told = place.done(&["predict", "t", "--on", "assumed", "--pace", "fast", "--format", "json"]);
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-    let job = &told["jobs"][0];
+    let predicted = place.done(&["predict", "t", "--on", "assumed", "--pace", "fast", "--format", "json"]);
+    let predicted: serde_json::Value = serde_json::from_str(&predicted).unwrap();
+    let job = &predicted["jobs"][0];
     assert_eq!(job["class"], "trace: cold_sequential_read");
     assert_eq!(
         (&job["sides"][0]["bytes"], &job["sides"][0]["latency"]["calls"]),

@@ -184,7 +184,7 @@ fn every_figure_is_drawn_in_light_dark_and_narrow_and_nothing_else_happens() {
         let figures = browser.open(&file);
         assert!(figures >= 10, "{figures}");
         assert_eq!(empty_figures(&mut browser), json!([]), "{scheme} {width}");
-        assert_eq!(browser.value("document.title.includes('</script>')"), json!(true), "told as text");
+        assert_eq!(browser.value("document.title.includes('</script>')"), json!(true), "shown as text");
         is_sound(&mut browser, &format!("survey-{scheme}-{width}"), width);
     }
 }

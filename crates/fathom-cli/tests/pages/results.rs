@@ -340,7 +340,7 @@ fn predicted(model: &Model) -> Predicted {
     let read = job::Job { size: Some(1 << 20), ..job::Job::named("cold reads") };
     let cached =
         job::Job { size: Some(1 << 20), pre_read: true, stonewall: true, ..job::Job::named(HOSTILE) };
-    let told = prediction::predict(&[read, cached], model, Settings { draws: 4, seed: 1 }).unwrap();
+    let predicted = prediction::predict(&[read, cached], model, Settings { draws: 4, seed: 1 }).unwrap();
     Predicted {
         schema: prediction::SCHEMA.to_owned(),
         version: "0.1.0".to_owned(),
@@ -349,7 +349,7 @@ fn predicted(model: &Model) -> Predicted {
         runner: "fathom".to_owned(),
         seed: 1,
         draws: 4,
-        jobs: told.forecasts,
+        jobs: predicted.forecasts,
     }
 }
 

@@ -26,20 +26,20 @@ use super::state::State;
 use super::work::{Ready, SystemCall, Turn, Work};
 use crate::file_read::Read;
 
-/// What a thread does itself between two calls.
+/// The work of a thread itself between two calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Overhead {
-    /// For each call, in ns.
+    /// Time for each call, in ns.
     pub call_ns: f64,
-    /// For each byte that is written, in ns; not where several requests are under way.
+    /// Time for each byte that is written, in ns; not counted where several requests are under way.
     pub written_byte_ns: f64,
-    /// For each byte that is made ready for a check before it is written, and that is checked once it was read, in ns.
+    /// Time for each byte that is prepared for a check before a write, or is checked after a read, in ns.
     pub checked_byte_ns: f64,
-    /// Whether it is done while the thread waits for a moment, if it does, and not after the wait.
+    /// Whether the work is done while the thread waits for a moment, and not after the wait.
     pub is_within_waits: bool,
-    /// Whether its transfers are all that it does, and no calls: fio's `ioengine=null`.
+    /// Whether transfers consist of this work alone, without calls: fio's `ioengine=null`.
     pub is_all: bool,
-    /// The bytes after which it maps its files anew, if its transfers are copies of mapped memory: fio's `ioengine=mmap`.
+    /// The bytes after which the thread maps its files anew, if transfers are copies of mapped memory: fio's `ioengine=mmap`.
     pub maps_for: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ fn is_transfer(call: &Call) -> bool {
     call.kind.direction().is_some() || call.kind == CallKind::Discard
 }
 
-/// A program on the net, and what is kept of the calls that it has made.
+/// A program on the net, with what is kept of the calls that it has made.
 #[derive(Debug)]
 pub struct Load<T: Thread, K = Call> {
     /// The machine's file for each file of the program; the same number where there is none.
@@ -142,8 +142,7 @@ pub(crate) trait Application: Send + Sync {
     fn jobs(&self) -> u32;
     /// The first call of a thread that begins at once, and not after another's call.
     fn first(&self, job: u32) -> Option<Ready>;
-    /// A thread has its turn on a machine in this state: what is called, if anything, and since when; what the thread does next, unless it
-    /// waits for the call, and whether it is done.
+    /// A thread's turn: its call, if any, with its start; what it does next, unless it waits for the call; and whether it is done.
     fn issue(
         &self,
         ready: &Ready,
@@ -159,15 +158,14 @@ pub(crate) trait Application: Send + Sync {
 }
 
 impl<T: Thread> Load<T, ()> {
-    /// A program whose files are the machine's, and of whose calls nothing is kept.
+    /// A program whose files have the machine's numbers. Nothing is kept of its calls.
     pub fn new(program: Program<T>) -> Self {
         Self::with(program, Vec::new(), |_| Overhead::default(), drop)
     }
 }
 
 impl<T: Thread, K> Load<T, K> {
-    /// A program, the machine's file for each of its files, what each of its threads does between two calls, and what is kept
-    /// of each call.
+    /// A program, the machine's file for each of its files, the work of its threads between calls, and what to keep of each call.
     pub fn with(
         program: Program<T>,
         files: Vec<FileId>,
@@ -204,7 +202,7 @@ impl<T: Thread, K> Load<T, K> {
         Self { files, keep, progress: Mutex::new(progress) }
     }
 
-    /// The same with several requests of some threads under way: by thread, none where calls are made one after the other.
+    /// The same load with several requests of some threads under way; by thread, none where calls are made one by one.
     #[must_use]
     pub fn queued(self, queueing: &[Option<Queueing>]) -> Self {
         self.progress(|progress| {
@@ -215,35 +213,34 @@ impl<T: Thread, K> Load<T, K> {
         self
     }
 
-    /// The same, ended once its calls come at a steady rate and memory does not change any more, or `may_fill` and does so evenly;
-    /// what comes before `from`, in ns, does not count.
+    /// The same load, ended once the rate from `from` ns on is steady and memory does not change or, if `may_fill`, fills evenly.
     #[must_use]
     pub fn until_steady(self, from: u64, may_fill: bool) -> Self {
         self.progress(|progress| progress.watch = Some(Watch::new(from, may_fill)));
         self
     }
 
-    /// Since when the calls came at a steady rate, in ns, if the run ended before its threads were through because of that.
+    /// The time in ns from which calls came at a steady rate, if that ended the run before its threads.
     pub fn steady_since(&self) -> Option<u64> {
         self.progress(|progress| progress.steady_since)
     }
 
-    /// For each thread how long it read again what it had written, in ns.
+    /// How long each thread read again what it had written, in ns.
     pub fn verified(&self) -> Vec<u64> {
         self.progress(|progress| progress.callers.iter().map(|caller| caller.verified).collect())
     }
 
-    /// For each thread the number of its first call that counts and when that began, in ns; none where all count.
+    /// The number of each thread's first call that counts, and when that began, in ns; none where all calls count.
     pub fn counts_from(&self) -> Vec<Option<(u64, u64)>> {
         self.progress(|progress| progress.callers.iter().map(|caller| caller.counts_from).collect())
     }
 
     fn progress<R>(&self, act: impl FnOnce(&mut Progress<T, K>) -> R) -> R {
-        // Whoever panicked here ends the run anyway.
+        // A thread that panicked here ends the run anyway.
         act(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is kept of the calls that each thread has made, in order; each is handed out once.
+    /// What is kept of the calls of each thread, in order. Each entry is handed out once.
     pub fn take_made(&self) -> Vec<Vec<(K, T::Label)>> {
         let take = |caller: &mut Caller<T, K>| caller.made.hand_out();
         self.progress(|progress| progress.callers.iter_mut().map(take).collect())
@@ -414,8 +411,7 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
     }
 }
 
-/// Ports: `calls` out, `returned` in. A closed loop: a job has one call under way, or thinks, or waits
-/// for another's; or for another's end; or it has ended.
+/// Ports: `calls` out, `returned` in. A closed loop: a job has a call under way, thinks, waits for another job, or has ended.
 pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: Place<Work>, shared: Shared) {
     let (calls, returned) = (net.port_out(calls), net.port_in(shared.returned));
     let kernel = net.fusion("kernel", shared.state);
@@ -423,8 +419,8 @@ pub(super) fn draw(net: &mut NetBuilder, program: Arc<dyn Application>, calls: P
     let ended = net.place::<()>("ended");
     net.initial(ready, (0..program.jobs()).filter_map(|job| program.first(job)));
     let [goes_on, ends] = [(); 2].map(|()| Arc::clone(&program));
-    // Where there are not enough CPUs, whoever waits for a moment takes none meanwhile; and what a thread does that may end
-    // before that is not decided yet.
+    // Where there are too few CPUs, a thread that waits for a moment takes none meanwhile. If the thread may end before
+    // that moment, what it does then is not decided yet.
     let waits_apart = shared.cpus.is_some() || program.ends_early();
     let runnable = if waits_apart { net.place::<Ready>("runnable") } else { ready };
     if waits_apart {

@@ -87,8 +87,8 @@ impl Costs {
         }
     }
 
-    /// A time around its mean, in ns. The spread is that of four even draws, near enough to normal and
-    /// without the platform's logarithms, whose last bits differ.
+    /// A random time with this mean, in ns. Its spread is that of four uniform draws, which is nearly normal and needs no
+    /// logarithms, whose last bits differ between platforms.
     pub fn around(&self, mean: f64, rng: &mut Rng) -> Span {
         if self[Scalar::Noise] == 0.0 {
             return Span::round(mean);
@@ -209,7 +209,7 @@ pub(super) fn limits(parameters: &Parameters) -> Limits {
     }
 }
 
-/// How much may be dirty. Source: `domain_dirty_limits`.
+/// The thresholds of dirty data. Source: `domain_dirty_limits`.
 #[must_use]
 pub fn thresholds(parameters: &Parameters) -> Thresholds {
     let threshold = |bytes, ratio| match parameters[bytes] {

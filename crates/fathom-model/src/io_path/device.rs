@@ -14,8 +14,8 @@ use super::costs::Costs;
 use super::request::Request;
 use crate::parameters::{Device, Scalar};
 
-/// A module that serves requests: takes them from the first port, and puts those that are done into the
-/// second if they read and into the third if they wrote.
+/// A module that serves requests: it takes them from the first port, and puts completed reads into the second and completed writes
+/// into the third.
 pub type DeviceModule = fn(&mut NetBuilder, &Arc<Costs>, In<Request>, Out<Request>, Out<Request>);
 
 /// The module of a kind of device.
@@ -87,7 +87,7 @@ pub fn queue_and_bus(
     }
 }
 
-/// The paper's own device: one queue, one server, one speed.
+/// Paper E's device: one queue, one server, one speed.
 pub fn plain_queue(
     net: &mut NetBuilder,
     costs: &Arc<Costs>,

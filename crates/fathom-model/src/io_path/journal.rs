@@ -102,7 +102,7 @@ fn draw_commit(
         .add();
 }
 
-/// A transaction that is old enough is committed though nobody waits for it.
+/// A transaction that is old enough is committed even if no caller waits for it.
 fn draw_timer(net: &mut NetBuilder, aging: In<u64>, age: Out<u64>, steps: Out<bool>, kernel: Place<State>) {
     let (booted, alarm) = (net.place("booted"), net.place("alarm"));
     net.initial(booted, [()]);

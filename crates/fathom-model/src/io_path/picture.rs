@@ -8,24 +8,24 @@ use fathom_net::{Drawing, Net, Simulation};
 use super::{Call, CallKind, Load, Path, State};
 use crate::parameters::Parameters;
 
-/// What of the net is drawn.
+/// The part of the net to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View<'a> {
-    /// Everything at once, modules as frames.
+    /// The whole net, with modules as frames.
     Flat,
-    /// One module, those inside it as boxes; the top has the empty name.
+    /// One module, with those inside it as boxes; the top has the empty name.
     Module(&'a str),
 }
 
 impl Path {
-    /// The names of the modules; the top, which has the empty name, is left out.
+    /// The names of the modules, without the top, which has the empty name.
     #[must_use]
     pub fn modules(&self) -> Vec<String> {
         self.net(Arc::new(Load::new(repeated(Vec::new(), 1)))).modules().skip(1).map(str::to_owned).collect()
     }
 
-    /// A drawing; with the marking after some firings of a cold file of 1 MiB being read in order, where they
-    /// are given. None where there is no such module.
+    /// A drawing of the net. With `firings` it shows the marking after that many firings of a sequential read of a cold file of 1
+    /// MiB. None where there is no such module.
     #[must_use]
     pub fn picture(&self, view: View<'_>, parameters: &Parameters, firings: Option<u64>) -> Option<Drawing> {
         let mut state = State::new(parameters);

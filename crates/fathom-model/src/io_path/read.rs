@@ -232,7 +232,7 @@ impl State {
             if work.call.is_queued || work.read.position == work.call.offset {
                 return Outcome::Return;
             }
-            // Who has waited wakes up; whoever goes on meanwhile does so when it takes the result.
+            // A caller that waited wakes up now; one that went on meanwhile does so when it takes the result.
             let is_near = self.is_near(work);
             let asking = if is_write { costs.asking(is_near) } else { 0 };
             (work.copied, work.owed_ns) = (0, costs.waking(is_near) + asking);

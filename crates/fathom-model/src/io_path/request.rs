@@ -9,13 +9,13 @@ pub use crate::writeback_throttle::Urgency;
 /// A request to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
-    /// Its number. A read that waits for the request keeps it.
+    /// The request's number. A read that waits for the request keeps it.
     pub id: FetchId,
-    /// The file.
+    /// The file that it reads or writes.
     pub file: FileId,
     /// Its first page in the file.
     pub first: u64,
-    /// How many pages it moves.
+    /// The number of pages that it moves.
     pub pages: u64,
     /// Whether it writes.
     pub is_write: bool,
@@ -23,15 +23,15 @@ pub struct Request {
     pub urgency: Urgency,
     /// How many folios of the page cache it writes back, in whole or in part.
     pub folios: u64,
-    /// Its place on the device; none if the file system does not map files.
+    /// The request's place on the device; none if the file system does not map files.
     pub at: Option<At>,
-    /// The kernel's bios that it is made of, one behind the other. A control group's throttle counts each.
+    /// The number of the kernel's bios that it is made of, one behind the other. A control group's throttle counts each.
     pub bios: u64,
     /// Whether a call with O_DIRECT made it, and waits for it by its number.
     pub is_direct: bool,
-    /// Whether its caller has taken the time of handing it over before.
+    /// Whether its caller has already spent the time of submitting it.
     pub is_submitted: bool,
-    /// Whether what serves it works on its caller's CPU.
+    /// Whether its server works on its caller's CPU.
     pub is_near: bool,
 }
 
@@ -40,7 +40,7 @@ pub struct Request {
 pub struct At {
     /// Its first byte.
     pub byte: u64,
-    /// How many bytes.
+    /// Its length in bytes.
     pub bytes: u64,
 }
 
@@ -74,7 +74,7 @@ impl Request {
         Self { is_write: true, urgency, ..Self::read(id, file, first, pages) }
     }
 
-    /// Whether a call or a page waits for it by its number, and not a sync: reads, and writes with O_DIRECT.
+    /// Whether a call or a page waits for the request by its number: reads, and writes with O_DIRECT, but not syncs.
     #[must_use]
     pub fn arrives(&self) -> bool {
         !self.is_write || self.is_direct

@@ -1,8 +1,8 @@
 //! The kernel's state: what it remembers between two calls, in layers, and the calls that were made.
 //!
-//! A layer is a struct of its own, in a module of its own, with the methods that need nothing of the others. What needs
-//! several layers stands here, or beside the transition that it is for, and returns its [`Effects`] for the net to put
-//! into places.
+//! Each layer is a struct in its own module, with the methods that need no other layer. A method that needs several
+//! layers stands here or next to the transition that calls it, and returns its [`Effects`] for the net to put into
+//! places.
 
 mod allocation;
 mod clock;
@@ -128,18 +128,18 @@ impl State {
         self.allocation.remove(file);
     }
 
-    /// Another descriptor takes the place of a file's, with its advice; in no time.
+    /// Opens a file anew, with an advice: the new descriptor takes the old one's place. Takes no time.
     pub fn open(&mut self, file: FileId, advice: Advice, is_direct: bool) {
         self.files.open(file, 0, advice, is_direct);
     }
 
-    /// From now on each write to a file ends with a sync of this kind, as of a file opened with `O_SYNC` or `O_DSYNC`.
+    /// Makes each further write to a file end with a sync of this kind, as for a file opened with `O_SYNC` or `O_DSYNC`.
     pub fn sync_writes(&mut self, file: FileId, syncs: Option<CallKind>) {
         self.files.of(file).syncs = syncs;
     }
 
-    /// From now on only so many bytes of a file are read and written, again and again; the CPU's caches hold none of
-    /// them. Data are as near the CPU as if the file had no others.
+    /// Declares that only `bytes` of a file are read and written from now on, again and again. The CPU's caches hold none
+    /// of them. Data count as near the CPU as if the file had no others.
     pub fn visit(&mut self, file: FileId, bytes: u64) {
         self.recency.visit(file, bytes);
     }
@@ -150,7 +150,7 @@ impl State {
         self.files.get(file).size
     }
 
-    /// Lengthens a file to `size` bytes of data, written and synced, that stay in the cache; in no time.
+    /// Lengthens a file to `size` bytes of data, which are written and synced and stay in the cache; takes no time.
     pub fn fill(&mut self, file: FileId, size: u64) {
         // As a program would that writes so much at once: folios are as large as that.
         const CHUNK: u64 = 1 << 20;
@@ -171,14 +171,14 @@ impl State {
         *length = size.max(*length);
     }
 
-    /// Drops a file's pages; in no time.
+    /// Drops a file's pages; takes no time.
     pub fn evict(&mut self, file: FileId) {
         self.clean(file);
         self.cache.evict_file(file);
         self.allocation.evict(file);
     }
 
-    /// How many of the pages of a range are cached, of how many.
+    /// How many pages of a range are cached, and how many pages it has.
     #[must_use]
     pub fn cached(&self, file: FileId, offset: u64, bytes: u64) -> [u32; 2] {
         let pages = offset / PAGE..(offset + bytes).div_ceil(PAGE);
@@ -192,7 +192,7 @@ impl State {
         &self.cache
     }
 
-    /// Pages that are dirty, and pages that are on their way to the device.
+    /// The numbers of dirty pages and of pages under writeback.
     #[must_use]
     pub fn dirty_and_writeback(&self) -> [u64; 2] {
         [self.cache.dirty_pages(), self.writeback.pages()]
@@ -211,13 +211,13 @@ impl State {
         &self.ledger.done
     }
 
-    /// What time it is: the sum of all runs.
+    /// The present time: the sum of all runs.
     #[must_use]
     pub fn now(&self) -> Time {
         self.clock.started()
     }
 
-    /// Forgets the calls, before another run.
+    /// Forgets the calls of the last run.
     pub fn forget_done(&mut self) {
         self.ledger.done.clear();
     }

@@ -157,7 +157,7 @@ fn what_comes_round_is_what_is_visited_of_a_file() {
         let after = Path::new(&parameters).run(repeated(reads(file, 4096, 16), 1), state, 1);
         [7, 8].map(|read| after.done()[read].took_ns() - 410)
     };
-    // What nobody has touched is far, and near from the second round on where little comes round.
+    // Untouched data are far. From the second round on they are near, if a round is small.
     assert_eq!([took(32 << 10), took(0), took(1 << 40)], [[1400, 400], [1400; 2], [1400; 2]]);
 }
 

@@ -12,7 +12,7 @@ use super::{FileId, PageCache};
 /// Slots of a node of the xarray.
 const NODE: u64 = 64;
 
-/// Where a walk stands, beside its index.
+/// Where a walk stands, in addition to its index.
 #[derive(Clone, Copy)]
 enum Walk {
     /// At a page.

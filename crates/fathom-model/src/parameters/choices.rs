@@ -7,12 +7,12 @@ choice! {
     /// The kind of device.
     #[derive(Default)]
     Device {
-        /// Latencies side by side, data one after the other: a solid-state disk, or a virtual one.
+        /// Requests are served in parallel, and their data moved one after the other: a solid-state disk, or a virtual one.
         #[default]
         QueueAndBus = "queue_and_bus",
-        /// One server, the same speed for all requests: paper E's.
+        /// Paper E's device: one server, the same speed for all requests.
         PlainQueue = "plain_queue",
-        /// A device that is held to requests and bytes a second.
+        /// A device with limits of requests and bytes a second.
         TokenBucket = "token_bucket",
         /// A disk with an arm.
         DiskWithSeeks = "disk_with_seeks",
@@ -23,10 +23,10 @@ choice! {
     /// When a device answers.
     #[derive(Default)]
     Answers {
-        /// Each request once it is served.
+        /// After each request, once it is served.
         #[default]
         Each = "each",
-        /// All that were served, once no request waits any more: one interrupt for all.
+        /// Once no request waits any more, for all that were served: one interrupt for all.
         Together = "together",
     }
 }
@@ -102,7 +102,7 @@ choice! {
 }
 
 choice! {
-    /// Where the free memory is that new pages of the page cache take.
+    /// Where the memory is that new pages of the page cache take.
     #[derive(Default)]
     FreeMemory {
         /// In the machine.
@@ -115,15 +115,15 @@ choice! {
 }
 
 choice! {
-    /// Whose requests the limits of a device hold.
+    /// Which requests the limits of a device hold back.
     #[derive(Default)]
     Limited {
-        /// All.
+        /// All requests.
         #[default]
         All = "all",
-        /// Those for files, and not those of jbd2's thread.
+        /// Requests for files, but not those of jbd2's thread.
         Files = "files",
-        /// Those that programs make or wait for, and not those of jbd2's thread or of the flusher.
+        /// Requests that programs make or wait for, but not those of jbd2's thread or of the flusher.
         Callers = "callers",
     }
 }
@@ -141,7 +141,7 @@ choice! {
 }
 
 choice! {
-    /// Who decides the order of requests and merges them.
+    /// Which scheduler orders and merges requests.
     #[derive(Default)]
     Scheduler {
         /// Requests go to the device as they come.
@@ -166,13 +166,13 @@ choice! {
 
 macro_rules! choices {
     ($($(#[doc = $about:literal])+ $field:ident: $type:ident,)*) => {
-        /// One of each.
+        /// One word for each choice.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Choices {
             $($(#[doc = $about])+ pub $field: $type,)*
         }
 
-        /// Every choice there is.
+        /// Every choice.
         pub const CHOICES: &[ChoiceRow] = &[$(ChoiceRow {
             name: stringify!($field),
             about: concat!($($about),+),
@@ -212,16 +212,16 @@ choices! {
     runner: Runner,
 }
 
-/// What there is to know of a choice.
+/// Everything about a choice.
 #[derive(Clone, Copy, Debug)]
 pub struct ChoiceRow {
-    /// The name in files and on the command line.
+    /// The name of the choice in files and on the command line.
     pub name: &'static str,
-    /// What it decides.
+    /// What the choice decides.
     pub about: &'static str,
     /// The words to choose from.
     pub words: &'static [&'static str],
-    /// The word that was chosen.
+    /// The word that a set of choices contains.
     pub word: fn(&Choices) -> &'static str,
     choose: fn(&mut Choices, usize),
 }

@@ -4,7 +4,7 @@ use fathom_program::job::distance;
 
 use super::{CHOICES, ChoiceRow, Curve, Number, Origin, Parameter, Parameters, Scalar, Unit};
 
-/// Other names that people know parameters by.
+/// Other names for parameters, which people know from elsewhere.
 pub const ALIASES: &[(&str, &str)] = &[
     ("read_ahead", "readahead"),
     ("ra_pages", "readahead"),
@@ -31,7 +31,7 @@ pub enum Named {
     Choice(&'static ChoiceRow),
 }
 
-/// What a name or an alias stands for. `jump` alone is a point of the curve of that name.
+/// Finds what a name or an alias stands for. `jump` alone is a point of the curve of that name.
 ///
 /// # Errors
 /// One sentence: there is no such parameter, and which name is near.
@@ -41,7 +41,7 @@ pub fn named(name: &str) -> Result<Named, String> {
     found.map(|(_, named)| named).ok_or_else(|| format!("there is no parameter '{name}'{}", hint(name)))
 }
 
-/// The names that there are: of choices, scalars and curves.
+/// The names of all choices, scalars and curves.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let scalars = Scalar::ALL.iter().map(|scalar| scalar.row().name);
     let curves = Curve::ALL.iter().map(|curve| curve.row().name);
@@ -85,7 +85,7 @@ fn value(typed: &str, unit: Unit) -> Option<f64> {
 }
 
 impl Curve {
-    /// The curve of a name.
+    /// The curve with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|curve| curve.row().name == name)
     }
@@ -108,8 +108,8 @@ impl Curve {
 }
 
 impl Parameters {
-    /// Sets a parameter to what somebody typed: `1M`, `0.5`, `20us`, a choice's word, or points of a curve, each with its
-    /// size and its height: `4M:0.2,8M:0.4`. The curve's other points stay.
+    /// Sets a parameter to what a user typed: `1M`, `0.5`, `20us`, a choice's word, or points of a curve, each with its size and
+    /// its height: `4M:0.2,8M:0.4`. The curve's other points stay.
     ///
     /// # Errors
     /// One sentence that says what is wrong with the name or the value.

@@ -1,4 +1,4 @@
-//! Other engines as oracles, run as Python scripts beside this file.
+//! Other engines as oracles, run as Python scripts that lie next to this file.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

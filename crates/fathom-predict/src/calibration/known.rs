@@ -23,12 +23,12 @@ use fathom_survey::survey::{self, Plan};
 const SURVEYED: [(Scalar, &dyn Experiment); 2] =
     [(Scalar::Block, &BlockSize), (Scalar::Readahead, &ReadaheadWindow)];
 /// The same, with those that a calibration finds by runs of its own.
-const TOLD: [(Scalar, &dyn Experiment); 3] =
+const FOUND: [(Scalar, &dyn Experiment); 3] =
     [SURVEYED[0], SURVEYED[1], (Scalar::DeviceLatency, &DeviceLatency)];
 /// How long the survey may take: on a server's mount the block may need all of it, and then the declared one is taken.
 const SURVEY: Duration = Duration::from_secs(20);
 
-/// Finds the block and the read-ahead window by their experiments, and takes what only the kernel can say from it.
+/// Finds the block and the read-ahead window by their experiments, and asks the kernel for what only the kernel knows.
 ///
 /// # Errors
 /// As [`survey::ask`].
@@ -190,12 +190,12 @@ fn journal(mount: &Mount, device: &Device) -> Journal {
     }
 }
 
-/// A model with what a survey found, and the findings that no parameter stands for.
+/// A model with the values that a survey found, and the findings that no parameter stands for.
 pub fn as_surveyed<'a>(model: &Model, findings: &'a [Finding]) -> (Model, Vec<&'a Finding>) {
     let (mut model, mut others) = (model.clone(), Vec::new());
     for finding in findings {
-        let told = TOLD.iter().find(|(_, experiment)| experiment.about().parameter == finding.parameter);
-        match told.zip(of_finding(finding)) {
+        let row = FOUND.iter().find(|(_, experiment)| experiment.about().parameter == finding.parameter);
+        match row.zip(of_finding(finding)) {
             Some(((scalar, _), parameter)) => model.parameters.put(*scalar, parameter),
             None => others.push(finding),
         }

@@ -207,8 +207,8 @@ fn near(rates: [Vec<f64>; 3], lengths: [f64; 3]) -> Option<(f64, [f64; 2])> {
     let [near, some, most] = [middle(0)?, middle(1)? * lengths[1], middle(2)? * lengths[2]];
     let apart = (most - some) / (lengths[2] - lengths[1]);
     let until = (some - apart * lengths[1]) / (near - apart);
-    let is_told = slowest > MUCH * fastest && apart > 0.0 && (lengths[0]..lengths[1]).contains(&until);
-    is_told.then_some((until, [near, apart]))
+    let is_clear = slowest > MUCH * fastest && apart > 0.0 && (lengths[0]..lengths[1]).contains(&until);
+    is_clear.then_some((until, [near, apart]))
 }
 
 /// What a fault takes, in ns, from reads of 4 KiB by calls and of mapped memory, which fio maps anew for each pass over a file: one
@@ -288,9 +288,9 @@ mod tests {
             let mut pieces = |slow: usize| {
                 (0..100).map(|at| around(0.4e6 + if at < slow { longer } else { 0.0 })).collect::<Vec<_>>()
             };
-            let told = super::taken(&pieces(slow), &pieces(0));
-            assert_eq!(told.is_some(), found, "{slow} {longer} {told:?}");
-            assert!(told.is_none_or(|ns| (ns / longer - 1.0).abs() < 0.2), "{told:?}");
+            let found_ns = super::taken(&pieces(slow), &pieces(0));
+            assert_eq!(found_ns.is_some(), found, "{slow} {longer} {found_ns:?}");
+            assert!(found_ns.is_none_or(|ns| (ns / longer - 1.0).abs() < 0.2), "{found_ns:?}");
         }
         // A slow machine, on which nothing is taken; nothing at all.
         let slow = (0..100).map(|_| around(4e6)).collect::<Vec<_>>();
@@ -338,11 +338,11 @@ mod tests {
         let mut found = 0;
         for until in [45.0, 60.0, 90.0, 120.0, 150.0] {
             for _ in 0..20 {
-                let Some((told, [near, apart])) = super::near(runs(until, [400.0, 80.0]), MS) else {
+                let Some((end, [near, apart])) = super::near(runs(until, [400.0, 80.0]), MS) else {
                     continue;
                 };
                 found += 1;
-                assert!((told / until - 1.0).abs() < 0.4, "{told} for {until}");
+                assert!((end / until - 1.0).abs() < 0.4, "{end} for {until}");
                 assert!((near / apart / 5.0 - 1.0).abs() < 0.4, "{near} {apart}");
             }
         }

@@ -15,7 +15,7 @@ use crate::single_runs::SingleRuns;
 use crate::trial::{self, Trial, ns_per_transfer};
 
 /// How far the model is off on single runs, by class of job, which it gets; and in which state most of them found the free memory.
-/// Gives what each job came to, for whoever looks on.
+/// Returns the result of each job, for display.
 pub(super) fn residuals(model: &mut Model, checks: &[SingleRuns], fitted: &[Trial]) -> Account {
     let by = model.parameters.choices.runner;
     let still = without_noise(model);
@@ -27,7 +27,10 @@ pub(super) fn residuals(model: &mut Model, checks: &[SingleRuns], fitted: &[Tria
         checks.iter().filter_map(|one| Some(format!("{}: {}", one.job.name, one.refusal.as_ref()?)));
     let account = Account {
         name: format!("checks: nothing was fitted to them; run by {}", by.word()),
-        jobs: checked.iter().map(|one| (one.job.name.clone(), middle(&one.took_ns), one.told_ns)).collect(),
+        jobs: checked
+            .iter()
+            .map(|one| (one.job.name.clone(), middle(&one.took_ns), one.simulated_ns))
+            .collect(),
         runs: checked.iter().map(|one| one.took_ns.clone()).collect(),
         disturbed: 0,
         drift: 0.0,
@@ -105,7 +108,7 @@ fn pooled(classes: BTreeMap<String, Class>) -> BTreeMap<String, Residual> {
     classes.into_iter().map(of_class).collect()
 }
 
-/// The degrees of freedom of the spread of so many jobs around their middle.
+/// The degrees of freedom of the spread of a number of jobs around their middle.
 fn freedom(jobs: u32) -> f64 {
     f64::from(jobs) - 1.0
 }
@@ -121,7 +124,7 @@ fn variance(squares: f64, freedom: f64) -> Option<f64> {
 /// latencies, measured and simulated, in ns.
 struct Check<'a> {
     job: &'a Job,
-    told_ns: f64,
+    simulated_ns: f64,
     took_ns: Vec<f64>,
     errors: Vec<f64>,
     was_taken: Vec<bool>,
@@ -134,21 +137,21 @@ impl<'a> Check<'a> {
         let runs = one.by(model.parameters.choices.runner);
         let taken = other_memory(&still.parameters, slice::from_ref(&one.job))
             .and_then(|parameters| simulated(&one.job, &Model { parameters, ..still.clone() }));
-        let (still, told) = (simulated(&one.job, still)?, simulated(&one.job, model)?);
-        let (rate, told_ns) = (trial::bytes_per_second(&still), ns_per_transfer(&still));
+        let (still, noisy) = (simulated(&one.job, still)?, simulated(&one.job, model)?);
+        let (rate, simulated_ns) = (trial::bytes_per_second(&still), ns_per_transfer(&still));
         let rates = [rate, taken.map_or(rate, |one| trial::bytes_per_second(&one))];
         let found = runs.iter().map(|run| with_its_memory(rates.map(|rate| (rate / run.rate).ln())));
         let (errors, was_taken): (Vec<f64>, Vec<Option<bool>>) = found.unzip();
         let latency = |(index, share): (usize, f64)| {
             let of_runs: Vec<f64> = runs.iter().filter_map(|run| run.latencies_ns[index]).collect();
-            Some([quantile::median(&of_runs)?, told.latency_ns(share)])
+            Some([quantile::median(&of_runs)?, noisy.latency_ns(share)])
         };
         let mut latencies = SHARES.into_iter().enumerate().map(latency);
         let latencies = std::array::from_fn(|_| latencies.next().flatten());
         (!errors.is_empty()).then(|| Self {
             job: &one.job,
-            told_ns,
-            took_ns: runs.iter().map(|run| told_ns * rate / run.rate).collect(),
+            simulated_ns,
+            took_ns: runs.iter().map(|run| simulated_ns * rate / run.rate).collect(),
             errors,
             was_taken: was_taken.into_iter().flatten().collect(),
             latencies,
@@ -232,23 +235,24 @@ fn two_states(errors: &[&[f64]]) -> Vec<State> {
     vec![state(slow), state(fast)]
 }
 
-/// What a latency was longer by than simulated, from what was measured and told of each job, in ns: who `waits` for the device
-/// wakes up later and finds the CPU's caches cold, which takes its time however long the wait was; whom memory serves is slower
-/// in proportion. None of no jobs.
+/// By how much latencies were longer than simulated, from those measured and simulated of each job, in ns. A thread that `waits`
+/// for the device wakes up late and finds the CPU's caches cold, which adds the same time to short and long waits. Cached reads
+/// are slower in proportion. None without jobs.
 fn tail(share: f64, latencies: &[[f64; 2]], waits: bool) -> Option<Tail> {
-    let ratios: Vec<f64> = latencies.iter().map(|[measured, told]| (measured / told).ln()).collect();
+    let ratios: Vec<f64> =
+        latencies.iter().map(|[measured, simulated]| (measured / simulated).ln()).collect();
     let (factor, added_ns) = if waits { (1.0, added(latencies)?) } else { (factor(&ratios)?, 0.0) };
-    let off = |[measured, told]: &[f64; 2]| (measured / (told * factor + added_ns)).ln();
+    let off = |[measured, simulated]: &[f64; 2]| (measured / (simulated * factor + added_ns)).ln();
     let squares: f64 = latencies.iter().map(|one| off(one).powi(2)).sum();
     // One freedom goes into what is corrected.
     let spread = (squares / (latencies.len() as f64 - 1.0).max(1.0)).sqrt();
-    let told = Tail { share, factor, added_ns, spread };
-    Some(told).filter(|tail| tail.factor.is_finite() && tail.spread.is_finite())
+    let tail = Tail { share, factor, added_ns, spread };
+    Some(tail).filter(|tail| tail.factor.is_finite() && tail.spread.is_finite())
 }
 
 /// By how many ns latencies were longer: the middle of it, where three of four were longer at all.
 fn added(latencies: &[[f64; 2]]) -> Option<f64> {
-    let longer: Vec<f64> = latencies.iter().map(|[measured, told]| measured - told).collect();
+    let longer: Vec<f64> = latencies.iter().map(|[measured, simulated]| measured - simulated).collect();
     let most_are = quantile::quantile(&longer, 0.25)? > 0.0;
     quantile::median(&longer).map(|middle| if most_are { middle } else { 0.0 })
 }
@@ -283,12 +287,12 @@ mod tests {
 
     #[test]
     fn a_latency_is_corrected_by_as_much_as_jobs_agree_about_it() {
-        let told = |ratios: &[f64]| {
+        let tail_of = |ratios: &[f64]| {
             let latencies: Vec<[f64; 2]> = ratios.iter().map(|ratio| [100.0 * ratio.exp(), 100.0]).collect();
             tail(0.99, &latencies, false)
         };
         let near = |ratios: &[f64], wanted: (f64, f64)| {
-            let Tail { factor, spread, added_ns, .. } = told(ratios).unwrap();
+            let Tail { factor, spread, added_ns, .. } = tail_of(ratios).unwrap();
             assert!(
                 (factor / wanted.0 - 1.0).abs() < 0.01 && (spread - wanted.1).abs() < 0.01,
                 "{factor} {spread}"
@@ -301,46 +305,46 @@ mod tests {
         // As often shorter as longer, or seen once: nothing.
         near(&[-1.0, 0.1, 0.9], (1.0, (1.82_f64 / 2.0).sqrt()));
         near(&[0.7], (1.0, 0.7));
-        assert!(told(&[]).is_none());
+        assert!(tail_of(&[]).is_none());
         near(&[0.0; 2], (1.0, 0.0));
     }
 
     #[test]
     fn who_waits_for_the_device_wakes_later_by_a_time_and_not_by_a_factor() {
-        let told = |latencies: &[[f64; 2]]| {
+        let tail_of = |latencies: &[[f64; 2]]| {
             let tail = tail(0.99, latencies, true).unwrap();
             assert_eq!(tail.factor, 1.0);
             (tail.added_ns, tail.spread)
         };
-        let (added, spread) = told(&[[12e3, 2e3], [30e3, 20e3], [1.01e8, 1e8]]);
+        let (added, spread) = tail_of(&[[12e3, 2e3], [30e3, 20e3], [1.01e8, 1e8]]);
         assert_eq!(added, 10e3);
         assert!(spread < 0.01, "{spread}");
-        assert_eq!(told(&[[12e3, 2e3], [15e3, 20e3], [9e3, 8e3]]).0, 0.0, "they do not agree");
+        assert_eq!(tail_of(&[[12e3, 2e3], [15e3, 20e3], [9e3, 8e3]]).0, 0.0, "they do not agree");
         assert!(tail(0.99, &[], true).is_none());
     }
 
     #[test]
     fn runs_of_two_speeds_are_two_states_and_noise_or_jobs_that_differ_are_not() {
         let mut normal = normal(7);
-        let mut told = |jobs: usize, run: &dyn Fn(usize, usize) -> f64, noise: f64| {
+        let mut states_of = |jobs: usize, run: &dyn Fn(usize, usize) -> f64, noise: f64| {
             let of_job = |job: usize| (0..4).map(|at| run(job, at) + noise * normal()).collect::<Vec<_>>();
             let runs: Vec<Vec<f64>> = (0..jobs).map(of_job).collect();
             two_states(&runs.iter().map(Vec::as_slice).collect::<Vec<_>>())
         };
         // Half of the runs take three times as long.
-        let states = told(3, &|job, at| if (job + at) % 2 == 0 { 0.0 } else { 3.0_f64.ln() }, 0.05);
+        let states = states_of(3, &|job, at| if (job + at) % 2 == 0 { 0.0 } else { 3.0_f64.ln() }, 0.05);
         assert!(
             (states[0].factor - 1.0 / 3.0).abs() < 0.05 && (states[1].factor - 1.0).abs() < 0.1,
             "{states:?}"
         );
         assert_eq!(states.iter().map(|state| state.share).collect::<Vec<_>>(), [0.5, 0.5]);
-        assert!(told(3, &|job, _| job as f64, 0.05).is_empty(), "jobs differ, their runs do not");
+        assert!(states_of(3, &|job, _| job as f64, 0.05).is_empty(), "jobs differ, their runs do not");
         assert!(
-            told(3, &|job, at| if (job, at) == (1, 1) { 2.0 } else { 0.0 }, 0.05).is_empty(),
+            states_of(3, &|job, at| if (job, at) == (1, 1) { 2.0 } else { 0.0 }, 0.05).is_empty(),
             "an outlier"
         );
         for noise in [0.0, 0.1, 0.3, 1.0] {
-            let seen = (0..500).filter(|_| !told(3, &|_, _| 0.0, noise).is_empty()).count();
+            let seen = (0..500).filter(|_| !states_of(3, &|_, _| 0.0, noise).is_empty()).count();
             assert!(seen <= 5, "{seen} of 500 at a spread of {noise}");
         }
         assert!(two_states(&[]).is_empty() && two_states(&[&[0.0, 1.0]]).is_empty());
@@ -366,7 +370,7 @@ mod tests {
         let jobs: Vec<Job> = errors.iter().map(|_| Job::named("one")).collect();
         let check = |(job, errors): (_, &Vec<f64>)| Check {
             job,
-            told_ns: 1e3,
+            simulated_ns: 1e3,
             took_ns: Vec::new(),
             errors: errors.clone(),
             was_taken: Vec::new(),
@@ -422,9 +426,9 @@ mod tests {
                     .map(|(at, center)| class_of(&(0..1 + at % 4).map(|_| job(*center)).collect::<Vec<_>>()));
                 let seen = pooled(named(seen.collect::<Vec<_>>()));
                 for (residual, center) in seen.values().zip(&centers) {
-                    let told = Estimate::seen(residual.factor, residual.spread, residual);
+                    let interval = Estimate::seen(residual.factor, residual.spread, residual);
                     let run = (-job(*center)[3]).exp();
-                    held += f64::from(u8::from(told.holds(run)));
+                    held += f64::from(u8::from(interval.holds(run)));
                     all += 1.0;
                 }
             }

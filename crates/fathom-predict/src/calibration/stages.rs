@@ -29,7 +29,7 @@ const LONGEST: Duration = Duration::from_millis(400);
 /// Jobs with many requests need no longer.
 const BRIEF: Duration = Duration::from_millis(100);
 
-/// As much as a sync writes of a log, in bytes: so much was seen of btrfs, which writes each of its blocks twice.
+/// The most that a sync writes of a log, in bytes: as was measured on btrfs, which writes each of its blocks twice.
 const LARGEST_LOG: u64 = 160 * KIB;
 
 /// And of jbd2's journal: its ends, inode, bitmap, group and blocks of extents.
@@ -150,7 +150,7 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                     [(4, 2), (8, 2), (16, 2), (48, 2), (8, 4), (24, 4)]
                         .map(|(mib, times)| comes_round(64 * KIB, mib * 1024, times * mib * MIB)),
                 )
-                // Larger buffers than a CPU has room for, beside what is nearer and what is far.
+                // Buffers larger than a CPU's caches, besides smaller ones and data that are far.
                 .chain([1024, 2048, 3072].map(|kib| comes_round(kib * KIB, 9 * 1024, 252 * MIB)))
                 .chain([1024, 2048, 4096].map(|kib| far(kib * KIB)))
                 .collect(),
@@ -224,7 +224,7 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
     let waits =
         model.parameters[Scalar::WriteThrough] > 0.0 || model.parameters.choices.syncs == Syncs::Always;
     if waits {
-        // The price of a write is that of the server or of a sync first of all, which the syncs tell.
+        // A write costs mainly what the server or a sync takes, which the stage of the syncs finds.
         let last = stages.len() - 1;
         stages.swap(last - 1, last);
     }
@@ -370,7 +370,7 @@ fn synced(pattern: Pattern, bytes: u64, every: u32) -> Job {
 mod tests {
     use super::*;
 
-    /// The jobs of all stages where reads and writes are held to so much a second: `rate` bytes, or requests for `iops`.
+    /// The jobs of all stages on a device that limits reads and writes to `rate` bytes a second, or requests for `iops`.
     fn held(limit: &str, most: f64, journal: &str) -> Vec<Job> {
         let mut model = Model::assumed();
         let most = most.to_string();

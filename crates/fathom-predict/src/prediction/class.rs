@@ -6,8 +6,8 @@ use fathom_model::io_path::thresholds;
 use crate::model::{Opening, Parameters, Runner, Scalar, Syncs};
 use fathom_program::job::{Depth, Direction, Durability, Engine, Job, OpenSync, Pattern};
 
-/// The class of a job on a model: `cached_sequential_read`, `random_write_sync` and the like; `throttled` where it
-/// writes so much that it has to wait for the device, `past_cache` where its file does not stay in memory.
+/// The class of a job on a model: `cached_sequential_read`, `random_write_sync` and the like; `throttled` where the job writes so
+/// much that it has to wait for the device, `past_cache` where its file does not stay in memory.
 pub fn class(job: &Job, parameters: &Parameters) -> String {
     let job = &as_mounted(job.clone(), parameters);
     if matches!(job.engine, Engine::Null | Engine::Falloc | Engine::Ftruncate) {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn where_an_open_drops_the_cache_fio_finds_nothing_of_what_was_read_in_and_fathom_does() {
-        let told = |opening: &str, by: Runner, change: &dyn Fn(&mut Job)| {
+        let predicted = |opening: &str, by: Runner, change: &dyn Fn(&mut Job)| {
             let mut model = silent();
             model.set(&format!("opening={opening}")).unwrap();
             model.parameters.choices.runner = by;
@@ -142,16 +142,16 @@ mod tests {
             (one.cached_before.unwrap().cached, one.elapsed_ns / one.calls(), class(&job, &model.parameters))
         };
         let plain = |_: &mut Job| ();
-        let kept = told("keeps", Runner::Fio, &plain);
+        let kept = predicted("keeps", Runner::Fio, &plain);
         assert_eq!((kept.0, kept.2.as_str()), (256, "cached_sequential_read"));
-        assert_eq!(told("drops", Runner::Fathom, &plain), kept);
-        let (cached, took, class) = told("drops", Runner::Fio, &plain);
+        assert_eq!(predicted("drops", Runner::Fathom, &plain), kept);
+        let (cached, took, class) = predicted("drops", Runner::Fio, &plain);
         assert_eq!((cached, class.as_str()), (0, "cold_sequential_read"));
         assert!(took > 2 * kept.1, "{took} {}", kept.1);
         // Each loop opens the file again, but not each pass of a job that time ends.
-        let loops = told("drops", Runner::Fio, &|job| job.course.loops = 4).1;
+        let loops = predicted("drops", Runner::Fio, &|job| job.course.loops = 4).1;
         let timed = |job: &mut Job| (job.time_based, job.runtime) = (true, Duration::from_secs(1));
-        let timed = told("drops", Runner::Fio, &timed).1;
+        let timed = predicted("drops", Runner::Fio, &timed).1;
         assert!(loops.abs_diff(took) < took / 20 && timed < kept.1 + kept.1 / 20, "{loops} {timed}");
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Tally {
 type Open = ((CallKind, u64), bool);
 
 impl Tally {
-    /// Of threads that have so many transfers under way: see [`Counted::of_depth`].
+    /// The depth of the threads' queues: see [`Counted::of_depth`].
     pub(super) fn new(depths: impl Iterator<Item = usize>) -> Self {
         let threads: Vec<_> = depths.map(Counted::of_depth).collect();
         let (open, began) = threads.iter().map(|_| (Default::default(), false)).unzip();

@@ -11,7 +11,7 @@ use crate::model::{FreeMemory, Made, Model, Residual, State, Tail};
 use fathom_program::job::{Direction, Job};
 use fathom_run::load::{Histogram, Outcome};
 
-/// The name of the schema that [`Predicted`] is published under.
+/// The schema of a written [`Predicted`].
 pub const SCHEMA: &str = "fathom.prediction/1";
 
 /// A prediction, as it is written.
@@ -23,14 +23,14 @@ pub struct Predicted {
     pub schema: String,
     /// The version of Fathom that wrote it.
     pub version: String,
-    /// What the model was made from; nothing where everything is assumed.
+    /// What the model was made from; nothing where every value is assumed.
     pub made: Option<Made>,
-    /// What was set on top of the model.
+    /// The settings made on top of the model.
     pub settings: Vec<String>,
-    /// Whose runs are predicted: `fio` or `fathom`.
+    /// The program whose runs are predicted: `fio` or `fathom`.
     #[serde(default = "by_fathom")]
     pub runner: String,
-    /// The seed.
+    /// The seed of the draws and of the model's randomness.
     pub seed: u64,
     /// How many sets of parameters were drawn.
     pub draws: u32,
@@ -43,20 +43,20 @@ fn by_fathom() -> String {
     "fathom".to_owned()
 }
 
-/// What one job will do, its threads together.
+/// What one job will do, all its threads together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Forecast {
     /// The job's name.
     pub name: String,
-    /// The class that its error is taken from.
+    /// The class of jobs whose measured errors widen the intervals.
     pub class: String,
-    /// How long it will run, in ns.
+    /// How long the job will run, in ns.
     pub elapsed_ns: Estimate,
-    /// Reads and writes, where it does them.
+    /// Reads and writes, as far as the job makes them.
     pub sides: Vec<Side>,
-    /// The latencies of fsync, where it does that.
+    /// The latencies of fsync, if the job makes that call.
     pub syncs: Option<Latencies>,
-    /// What to keep in mind.
+    /// Caveats, one sentence each.
     pub caveats: Vec<String>,
 }
 
@@ -65,41 +65,41 @@ pub struct Forecast {
 pub struct Side {
     /// `read` or `write`.
     pub direction: String,
-    /// Bytes in all.
+    /// Bytes transferred in all.
     pub bytes: u64,
     /// Bytes per second.
     pub bytes_per_second: Estimate,
     /// Calls per second.
     pub calls_per_second: Estimate,
-    /// Of its calls.
+    /// The latencies of the calls in this direction.
     pub latency: Latencies,
 }
 
 /// The latencies of calls, in ns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latencies {
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// The mean.
+    /// The mean latency.
     pub mean_ns: Estimate,
-    /// The median.
+    /// The median latency.
     pub median_ns: Estimate,
-    /// What 90 % don't exceed.
+    /// The latency that 90 % of the calls don't exceed.
     pub p90_ns: Estimate,
-    /// What 99 % don't exceed.
+    /// The latency that 99 % of the calls don't exceed.
     pub p99_ns: Estimate,
-    /// What 99.9 % don't exceed.
+    /// The latency that 99.9 % of the calls don't exceed.
     pub p999_ns: Estimate,
 }
 
-/// A figure, and where it lies with 90 % confidence.
+/// A predicted figure with its interval of 90 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// The figure.
+    /// The predicted figure.
     pub value: f64,
     /// The interval's lower end.
     pub low: f64,
-    /// Its upper end.
+    /// The interval's upper end.
     pub high: f64,
 }
 
@@ -139,7 +139,7 @@ impl Estimate {
 
     /// The median of what the draws gave, and the interval of their spread and the model's own together.
     ///
-    /// Errors of prices multiply, so that the spread is one of logarithms.
+    /// Errors of costs multiply, so that the spread is one of logarithms.
     fn of(drawn: &[f64], own: f64) -> Self {
         let value = quantile::median(drawn).unwrap_or(0.0);
         let reach = (DEVIATIONS * (log_variance(drawn, value) + own.powi(2)).sqrt()).exp();
@@ -155,14 +155,14 @@ impl Estimate {
         })
     }
 
-    /// Whether a value lies within.
+    /// Whether a value lies within the interval.
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 }
 
 impl Residual {
-    /// The latency that a share of a job's calls does not exceed, of a job of this class for which so many ns are simulated.
+    /// The latency that a share of a job's calls does not exceed, for a job of this class from the simulated latency in ns.
     pub(crate) fn latency(&self, share: f64, calls: u64, simulated: f64) -> Estimate {
         match self.tail(level(share, calls)) {
             Some(tail) => Estimate::seen(simulated * tail.factor + tail.added_ns, tail.spread, self),
@@ -269,9 +269,9 @@ impl Runs {
 
 /// What is known of a model's own errors.
 pub(super) enum Known<'a> {
-    /// Those on other jobs of the class.
+    /// The measured errors on other jobs of the class.
     OfClass(&'a Residual),
-    /// How they spread, as far as one can say.
+    /// The spread of the errors, for want of jobs of the class.
     Spread(f64),
 }
 
@@ -296,14 +296,14 @@ impl Forecast {
             None => Known::Spread(own_error(&class, model)),
         };
         let directions: Vec<Direction> = job.directions().collect();
-        let told = Self { caveats, ..Self::new(&job.name, class, &known, &directions, runs) };
+        let forecast = Self { caveats, ..Self::new(&job.name, class, &known, &directions, runs) };
         match runs.drawn.first() {
             // Its time ends it, however fast it is.
             Some(one) if job.time_based => {
                 let elapsed = one.elapsed_ns as f64;
-                Self { elapsed_ns: Estimate { value: elapsed, low: elapsed, high: elapsed }, ..told }
+                Self { elapsed_ns: Estimate { value: elapsed, low: elapsed, high: elapsed }, ..forecast }
             }
-            _ => told,
+            _ => forecast,
         }
     }
 
@@ -331,9 +331,9 @@ impl Forecast {
         // What transfers were longer by says nothing of syncs.
         let latencies = |of: &dyn Fn(&Outcome) -> &Histogram, are_transfers: bool| {
             let mut least = 0.0_f64;
-            let told = SHARES.map(|share| {
+            let estimates = SHARES.map(|share| {
                 let plain = |one: &Outcome| of(one).quantile(share) as f64 * one.ns_per_tick;
-                let told = match (known, drawn.first()) {
+                let estimate = match (known, drawn.first()) {
                     (Known::OfClass(seen), Some(one)) if are_transfers => {
                         let of = |one: &Outcome| seen.latency(share, of(one).count(), plain(one));
                         of(one).reaching(runs.others().map(of))
@@ -341,10 +341,10 @@ impl Forecast {
                     _ => over(&plain, -1),
                 };
                 // Factors of neighbours differ, and what fewer calls exceed is no shorter.
-                least = least.max(told.value);
-                Estimate { value: least, high: told.high.max(least), ..told }
+                least = least.max(estimate.value);
+                Estimate { value: least, high: estimate.high.max(least), ..estimate }
             });
-            let [median_ns, p90_ns, p99_ns, p999_ns] = told;
+            let [median_ns, p90_ns, p99_ns, p999_ns] = estimates;
             let mean_ns = over(&|one| of(one).mean() * one.ns_per_tick, -1);
             Latencies {
                 calls: drawn.first().map_or(0, |one| of(one).count()),
@@ -374,8 +374,8 @@ impl Forecast {
     }
 }
 
-/// The spread of a model's errors on jobs of a class. Of one that nobody looked at no more is known than of the worst of
-/// the others.
+/// The spread of a model's errors on jobs of a class. A class that was never checked gets the widest spread of the
+/// others.
 pub(super) fn own_error(class: &str, model: &Model) -> f64 {
     let worst = model.residuals.values().map(|residual| residual.spread).fold(0.0, f64::max);
     model.residuals.get(class).map_or(worst, |residual| residual.spread)
@@ -411,15 +411,15 @@ mod tests {
     fn intervals_reach_to_the_rate_with_free_memory_that_a_host_has_taken() {
         let mut model = silent();
         model.set("taken_byte=2").unwrap();
-        let told = |model: &Model, direct: bool, read_percent: u8| {
+        let forecast = |model: &Model, direct: bool, read_percent: u8| {
             let one = Job { direct, read_percent, ..job("new") };
             predict(&[one], model, QUICK).unwrap().forecasts.remove(0)
         };
         for read_percent in [0, 100] {
-            let there = told(&model, false, read_percent);
+            let there = forecast(&model, false, read_percent);
             let mut taken = model.clone();
             taken.set("free_memory=taken").unwrap();
-            let taken = told(&taken, false, read_percent);
+            let taken = forecast(&taken, false, read_percent);
             let [fast, slow] = [&there, &taken].map(|one| one.sides[0].bytes_per_second);
             let bytes = (1 << 20) as f64;
             // Read-ahead goes on meanwhile.
@@ -437,7 +437,7 @@ mod tests {
                 there.caveats
             );
             assert!(taken.caveats.iter().any(|caveat| caveat.contains("has not taken")));
-            let direct = told(&model, true, read_percent);
+            let direct = forecast(&model, true, read_percent);
             assert!(!direct.caveats.iter().any(|caveat| caveat.contains("two states")));
         }
     }

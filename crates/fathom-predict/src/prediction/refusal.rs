@@ -6,7 +6,7 @@ use std::time::Duration;
 use fathom_program::job::{Direction, Engine, Job, OpenSync, Others, Pattern, Priorities, Rates, Trim};
 use fathom_run::load::groups;
 
-/// Checks the jobs of a file.
+/// Checks that the model can express the jobs of a file.
 ///
 /// # Errors
 /// One sentence with the job's name and the option that the model has no part for.
@@ -244,11 +244,11 @@ mod tests {
         let mut busy = Job { engine: Engine::Cpuio, ..job("busy") };
         busy.engine_options.cpu = (100, Duration::from_micros(50), true);
         (busy.runtime, busy.time_based) = (Duration::from_millis(2), true);
-        let mut told = |cpus: f64| {
+        let mut predicted = |cpus: f64| {
             model.parameters.put_value(Scalar::Cpus, cpus);
             elapsed(&[cached("reads"), busy.clone()], &model)
         };
-        let (two, one) = (told(2.0), told(1.0));
+        let (two, one) = (predicted(2.0), predicted(1.0));
         assert!(one > 2 * two, "{one} {two}");
     }
 }

@@ -9,7 +9,7 @@ use fathom_trace::replay::{O_TRUNC, Pace, Plan, Step};
 
 use fathom_run::replay::How;
 
-/// A replay as the model can run it.
+/// The replay of a trace in a form that the model can run.
 #[derive(Debug, Clone)]
 pub struct Replay {
     pub(super) plan: Arc<Plan>,
@@ -31,7 +31,7 @@ struct Check {
 }
 
 impl Replay {
-    /// Checks a plan.
+    /// Makes a replay of a plan, if the model can express it.
     ///
     /// # Errors
     /// What the model can't express, each kind with its count.
@@ -55,9 +55,9 @@ impl Replay {
         Ok(Self { plan: Arc::clone(plan), how, in_order: check.in_order })
     }
 
-    /// How long it takes in ns if each call takes what `price` says of it, and threads go on at their times and after
-    /// one another.
-    pub fn length_ns(&self, mut price: impl FnMut(&Call) -> f64) -> f64 {
+    /// How long the replay takes in ns if each call takes `call_ns` of it, and threads start their calls at the recorded
+    /// times and after the calls that they wait for.
+    pub fn length_ns(&self, mut call_ns: impl FnMut(&Call) -> f64) -> f64 {
         let plan = &*self.plan;
         let since =
             |step: &Step, from: i64| u64::try_from(step.operation.start_ns.saturating_sub(from)).unwrap_or(0);
@@ -75,17 +75,17 @@ impl Replay {
                 }
                 Pace::Recorded => since(step, plan.first_ns).saturating_sub(begin as u64),
             };
-            ends[thread] = begin + pause as f64 + price(&step.call(plan.sizes.len()));
+            ends[thread] = begin + pause as f64 + call_ns(&step.call(plan.sizes.len()));
         }
         ends.into_iter().fold(0.0, f64::max)
     }
 
-    /// Size of each file at first, in bytes.
+    /// The size of each file at first, in bytes.
     pub fn sizes(&self) -> impl Iterator<Item = u64> {
         self.plan.files.iter().copied()
     }
 
-    /// How it is replayed.
+    /// The settings of the replay.
     pub fn how(&self) -> How {
         self.how
     }

@@ -21,15 +21,15 @@ pub(super) fn job(name: &str) -> Job {
 fn a_cached_job_costs_calls_and_copies_and_what_is_between() {
     let mut model = silent();
     model.set("caller=30ns").unwrap();
-    let told = predict(&[Job { pre_read: true, ..job("cached") }], &model, Settings::default()).unwrap();
-    let one = &told.outcomes[0][0];
+    let predicted = predict(&[Job { pre_read: true, ..job("cached") }], &model, Settings::default()).unwrap();
+    let one = &predicted.outcomes[0][0];
     assert_eq!(one.cached_before, Some(Cached { cached: 256, pages: 256 }));
     assert_eq!(one.transfers[0].latency.mean(), 810.0);
     assert_eq!(one.elapsed_ns, 256 * 840);
-    let side = &told.forecasts[0].sides[0];
+    let side = &predicted.forecasts[0].sides[0];
     assert_eq!(side.bytes_per_second.value, 4096.0 / 840.0 * 1e9);
     assert_eq!(side.bytes_per_second.low, side.bytes_per_second.value, "nothing is uncertain");
-    assert!(told.forecasts[0].caveats[0].contains("cached_sequential_read"));
+    assert!(predicted.forecasts[0].caveats[0].contains("cached_sequential_read"));
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn intervals_carry_those_of_the_parameters_and_the_model_s_own_error() {
     let seen = rate(&model);
     // Student's t of four freedoms.
     assert!(((seen.high / seen.value).ln() - 2.132 * 0.12).abs() < 1e-3, "{seen:?}");
-    let told = predict(&jobs, &model, Settings::default()).unwrap();
-    let latency = &told.forecasts[0].sides[0].latency;
+    let predicted = predict(&jobs, &model, Settings::default()).unwrap();
+    let latency = &predicted.forecasts[0].sides[0].latency;
     assert!((latency.p99_ns.value / latency.median_ns.value - 1.5).abs() < 0.02, "{latency:?}");
     assert!(latency.p999_ns.value >= latency.p99_ns.value);
 }
@@ -72,20 +72,23 @@ fn the_longest_of_a_few_calls_is_none_of_a_hundred() {
     let latencies =
         vec![tail(0.5, 1.0, 0.0), tail(0.9, 1.2, 10.0), tail(0.99, 2.0, 110.0), tail(0.999, 4.0, 210.0)];
     let residual = Residual { latencies, factor: 1.0, ..Residual::default() };
-    let told = |share, calls| residual.latency(share, calls, 1000.0).value;
+    let predicted = |share, calls| residual.latency(share, calls, 1000.0).value;
     // Among very many calls each level is its own.
-    let many = [0.5, 0.9, 0.99, 0.999].map(|share| told(share, 100_000_000));
-    for (told, wanted) in many.into_iter().zip([1000.0, 1210.0, 2110.0, 4210.0]) {
-        assert!((told / wanted - 1.0).abs() < 1e-4, "{many:?}");
+    let many = [0.5, 0.9, 0.99, 0.999].map(|share| predicted(share, 100_000_000));
+    for (predicted, wanted) in many.into_iter().zip([1000.0, 1210.0, 2110.0, 4210.0]) {
+        assert!((predicted / wanted - 1.0).abs() < 1e-4, "{many:?}");
     }
     // Of three the longest lies at 0.8: log(0.5 / 0.2) / log(5) of the way from 0.5 to 0.9.
     let way = 2.5_f64.ln() / 5.0_f64.ln();
     let longest = 1000.0 * (way * 1.2_f64.ln()).exp() + way * 10.0;
-    assert!([0.9, 0.99, 0.999].iter().all(|&share| (told(share, 3) - longest).abs() < 1e-6));
+    assert!([0.9, 0.99, 0.999].iter().all(|&share| (predicted(share, 3) - longest).abs() < 1e-6));
     // Of 24 it lies between the two levels around it, of 1,000 nearly at its own.
-    assert!(told(0.99, 24) > 1210.0 && told(0.99, 24) < 2110.0);
-    assert!((told(0.99, 1_000) / 2110.0 - 1.0).abs() < 0.02);
-    assert_eq!([told(0.99, 1), told(0.5, 2), told(0.99, 0)].map(f64::round), [1000.0, 1000.0, 2110.0]);
+    assert!(predicted(0.99, 24) > 1210.0 && predicted(0.99, 24) < 2110.0);
+    assert!((predicted(0.99, 1_000) / 2110.0 - 1.0).abs() < 0.02);
+    assert_eq!(
+        [predicted(0.99, 1), predicted(0.5, 2), predicted(0.99, 0)].map(f64::round),
+        [1000.0, 1000.0, 2110.0]
+    );
 }
 
 #[test]
@@ -114,8 +117,8 @@ fn a_sync_of_data_alone_waits_for_no_journal_where_they_had_their_place() {
     let over = Job { pre_read: true, read_percent: 1, filesize: Some(1 << 20), ..job("over") };
     let syncs = |fsync, fdatasync| {
         let one = Job { fsync, fdatasync, ..over.clone() };
-        let told = predict(&[one], &model, QUICK).unwrap();
-        let syncs = &told.outcomes[0][0].syncs;
+        let predicted = predict(&[one], &model, QUICK).unwrap();
+        let syncs = &predicted.outcomes[0][0].syncs;
         (syncs.count(), syncs.sum())
     };
     let [(all, by_all), (data, by_data)] = [syncs(4, 0), syncs(0, 4)];
@@ -133,11 +136,11 @@ fn time_ends_a_job_and_pauses_make_it_longer() {
         runtime: std::time::Duration::from_millis(3),
         ..job("timed")
     };
-    let told = predict(&[timed], &model, QUICK).unwrap();
-    assert!((3_000_000..3_001_000).contains(&told.outcomes[0][0].elapsed_ns));
+    let predicted = predict(&[timed], &model, QUICK).unwrap();
+    assert!((3_000_000..3_001_000).contains(&predicted.outcomes[0][0].elapsed_ns));
     let pauses = Job { pre_read: true, thinktime: std::time::Duration::from_micros(10), ..job("pauses") };
-    let told = predict(&[pauses], &model, QUICK).unwrap();
-    assert_eq!(told.outcomes[0][0].elapsed_ns, 256 * 10_810);
+    let predicted = predict(&[pauses], &model, QUICK).unwrap();
+    assert_eq!(predicted.outcomes[0][0].elapsed_ns, 256 * 10_810);
 }
 
 #[test]
@@ -189,26 +192,26 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
 fn transfers_of_engine_null_take_the_program_s_own_time_alone() {
     let mut model = silent();
     model.parameters.put_value(Scalar::NullCall, 100.0);
-    let told = predict(&[Job { engine: Engine::Null, ..job("null") }], &model, QUICK).unwrap();
-    assert_eq!(told.outcomes[0][0].elapsed_ns, 256 * 100);
+    let predicted = predict(&[Job { engine: Engine::Null, ..job("null") }], &model, QUICK).unwrap();
+    assert_eq!(predicted.outcomes[0][0].elapsed_ns, 256 * 100);
     model.parameters.put_value(Scalar::NullAsyncCall, 150.0);
     let deep = Job { engine: Engine::Null, depth: Depth { most: 8, ..Depth::default() }, ..job("null") };
-    let told = predict(&[deep], &model, QUICK).unwrap();
-    assert_eq!(told.outcomes[0][0].elapsed_ns, 256 * 150);
+    let predicted = predict(&[deep], &model, QUICK).unwrap();
+    assert_eq!(predicted.outcomes[0][0].elapsed_ns, 256 * 150);
 }
 
 #[test]
 fn mapped_files_are_read_without_calls_and_each_fault_brings_its_pages() {
     let mut model = silent();
     model.parameters.put_value(Scalar::PageFault, 3_200.0);
-    let told = |job: Job| predict(&[job], &model, QUICK).unwrap().outcomes[0][0].elapsed_ns;
+    let predicted = |job: Job| predict(&[job], &model, QUICK).unwrap().outcomes[0][0].elapsed_ns;
     let cached = Job { pre_read: true, ..job("cached") };
     let mapped = Job { engine: Engine::Mmap, ..cached.clone() };
     // A call takes 400 ns, and one fault maps 16 pages.
-    assert_eq!(told(cached) - told(mapped), 256 * 400 - 16 * 3_200);
+    assert_eq!(predicted(cached) - predicted(mapped), 256 * 400 - 16 * 3_200);
     let cold = Job { pattern: Pattern::Random, blocks: [Blocks::fixed(64 << 10); 2], ..job("cold") };
     let mapped = Job { engine: Engine::Mmap, ..cold.clone() };
-    let times = told(mapped) as f64 / told(cold) as f64;
+    let times = predicted(mapped) as f64 / predicted(cold) as f64;
     // Each page waits for the device by itself.
     assert!((9.0..16.0).contains(&times), "{times}");
 }
@@ -217,7 +220,7 @@ fn mapped_files_are_read_without_calls_and_each_fault_brings_its_pages() {
 fn writes_of_mapped_files_make_a_fault_for_each_folio_that_their_thread_may_not_write_yet() {
     let mut model = silent();
     model.parameters.choices.runner = Runner::Fio;
-    let mut told = |kernel: &str, fault: f64, job: &Job| {
+    let mut predicted = |kernel: &str, fault: f64, job: &Job| {
         model.set(&format!("kernel={kernel}")).unwrap();
         model.parameters.put_value(Scalar::WriteFault, fault);
         let one = predict(std::slice::from_ref(job), &model, QUICK).unwrap().outcomes[0][0].clone();
@@ -225,7 +228,7 @@ fn writes_of_mapped_files_make_a_fault_for_each_folio_that_their_thread_may_not_
     };
     let mapped = Job { engine: Engine::Mmap, pre_read: true, read_percent: 0, ..job("mapped") };
     let mut faults = |kernel: &str, job: &Job| {
-        let [without, with] = [0.0, 1_000.0].map(|fault| told(kernel, fault, job));
+        let [without, with] = [0.0, 1_000.0].map(|fault| predicted(kernel, fault, job));
         assert_eq!(without.1, with.1);
         (with.0 - without.0) / 1_000
     };
@@ -236,7 +239,7 @@ fn writes_of_mapped_files_make_a_fault_for_each_folio_that_their_thread_may_not_
     passes.course.loops = 2;
     assert_eq!([faults("6.18", &passes), faults("6.12", &passes)], [2, 512]);
     let cold = |engine, read_percent| Job { engine, read_percent, pattern: Pattern::Random, ..job("cold") };
-    let [reads, writes] = [100, 0].map(|reads| told("6.18", 1_000.0, &cold(Engine::Mmap, reads)).0);
+    let [reads, writes] = [100, 0].map(|reads| predicted("6.18", 1_000.0, &cold(Engine::Mmap, reads)).0);
     // Each page is read by itself and becomes dirty then, which is one fault: a read's takes 2 us.
     assert_eq!(reads - writes, 256 * 1_000);
 }
@@ -247,23 +250,23 @@ fn transfers_that_change_no_more_than_blocks_take_their_price() {
     model.parameters.put_value(Scalar::AllocateCall, 5_000.0);
     model.parameters.put_value(Scalar::TruncateCall, 2_000.0);
     model.parameters.put_value(Scalar::NullCall, 100.0);
-    let told = |engine, trim: Option<Trim>| {
+    let predicted = |engine, trim: Option<Trim>| {
         let mut job = Job { engine, read_percent: 0, ..job("blocks") };
         job.order.trim = trim.map(|trim| (trim, job.blocks[0]));
-        let told = predict(&[job], &model, QUICK).unwrap();
-        let one = &told.outcomes[0][0];
+        let predicted = predict(&[job], &model, QUICK).unwrap();
+        let one = &predicted.outcomes[0][0];
         (one.elapsed_ns, one.transfers[1].latency.count(), one.syncs.count())
     };
-    assert_eq!(told(Engine::Falloc, None), (256 * 5_000, 256, 0));
-    assert_eq!(told(Engine::Ftruncate, None), (256 * 2_000, 256, 0));
-    assert_eq!(told(Engine::Null, Some(Trim::BeforeWrite)), (2 * 256 * 100, 256, 0));
+    assert_eq!(predicted(Engine::Falloc, None), (256 * 5_000, 256, 0));
+    assert_eq!(predicted(Engine::Ftruncate, None), (256 * 2_000, 256, 0));
+    assert_eq!(predicted(Engine::Null, Some(Trim::BeforeWrite)), (2 * 256 * 100, 256, 0));
 }
 
 /// What threads do at once that share a file of 1 MiB: bytes per second of all.
 fn shared(model: &Model, job: Job, numjobs: u32) -> f64 {
     let job = Job { filename: Some("one".to_owned()), numjobs, ..job };
-    let told = predict(&[job], model, QUICK).unwrap();
-    told.forecasts[0].sides[0].bytes_per_second.value
+    let predicted = predict(&[job], model, QUICK).unwrap();
+    predicted.forecasts[0].sides[0].bytes_per_second.value
 }
 
 #[test]
@@ -281,28 +284,28 @@ fn readers_of_a_file_help_each_other_and_its_writers_take_turns() {
     // 400 of 810 ns come before the lock.
     assert!((1.9..2.4).contains(&(four / one)), "the inode has one lock: {one} {four}");
     let apart = Job { numjobs: 4, ..over };
-    let told = predict(&[apart], &model, QUICK).unwrap();
-    assert!(told.forecasts[0].sides[0].bytes_per_second.value > 3.5 * one);
+    let predicted = predict(&[apart], &model, QUICK).unwrap();
+    assert!(predicted.forecasts[0].sides[0].bytes_per_second.value > 3.5 * one);
 }
 
 #[test]
 fn a_write_to_a_file_opened_for_synchronous_writes_includes_its_sync() {
     let model = silent();
     let write = Job { read_percent: 0, size: Some(64 << 10), ..Job::named("write") };
-    let told = |job: &Job| predict(std::slice::from_ref(job), &model, QUICK).unwrap();
+    let predicted = |job: &Job| predict(std::slice::from_ref(job), &model, QUICK).unwrap();
     let mut opened = write.clone();
     opened.durability.open = OpenSync::Dsync;
-    let [opened, called] = [opened, Job { fdatasync: 1, ..write.clone() }].map(|job| told(&job));
-    let elapsed = |told: &Prediction| told.outcomes[0][0].elapsed_ns as f64;
+    let [opened, called] = [opened, Job { fdatasync: 1, ..write.clone() }].map(|job| predicted(&job));
+    let elapsed = |predicted: &Prediction| predicted.outcomes[0][0].elapsed_ns as f64;
     // fio's last sync is not made.
     let ratio = elapsed(&opened) / elapsed(&called);
     assert!((ratio * 15.0 / 16.0 - 1.0).abs() < 0.02, "{ratio}");
-    let mean = |told: &Prediction| told.outcomes[0][0].transfers[1].latency.mean();
+    let mean = |predicted: &Prediction| predicted.outcomes[0][0].transfers[1].latency.mean();
     assert!(mean(&opened) > 50.0 * mean(&called), "its writes take as long as write and sync");
     assert_eq!(opened.outcomes[0][0].transfers[1].bytes, 64 << 10);
     let mut direct = Job { direct: true, engine: Engine::Libaio, ..write };
     direct.durability.open = OpenSync::Sync;
-    assert!(elapsed(&told(&direct)) > 16.0 * 90_000.0);
+    assert!(elapsed(&predicted(&direct)) > 16.0 * 90_000.0);
 }
 
 #[test]
@@ -311,9 +314,9 @@ fn checksums_take_time_and_what_was_written_is_read_again() {
     let plain = Job { read_percent: 0, end_fsync: true, ..job("plain") };
     let verify = |method: &str| {
         let verify = Some(fathom_program::job::Verify { method: method.to_owned(), ..Default::default() });
-        let told = predict(&[Job { verify, ..plain.clone() }], &model, QUICK).unwrap();
-        assert!(told.forecasts[0].caveats.iter().any(|caveat| caveat.contains("checksums")));
-        let one = &told.outcomes[0][0];
+        let predicted = predict(&[Job { verify, ..plain.clone() }], &model, QUICK).unwrap();
+        assert!(predicted.forecasts[0].caveats.iter().any(|caveat| caveat.contains("checksums")));
+        let one = &predicted.outcomes[0][0];
         assert_eq!(one.transfers.each_ref().map(|side| side.bytes), [1 << 20; 2]);
         let [read, written] = [Direction::Read, Direction::Write].map(|side| one.ran_ns(side));
         assert!(read + written == one.elapsed_ns && read > 0 && written > 0, "{read} {written}");
@@ -330,8 +333,8 @@ fn threads_that_share_a_core_slow_each_other_down() {
     let mut model = silent();
     ["cpus=2", "crowded=0.5"].iter().for_each(|one| model.set(one).unwrap());
     let rate = |numjobs, model: &Model| {
-        let told = predict(&[Job { pre_read: true, numjobs, ..job("cached") }], model, QUICK);
-        told.unwrap().forecasts[0].sides[0].bytes_per_second.value
+        let predicted = predict(&[Job { pre_read: true, numjobs, ..job("cached") }], model, QUICK);
+        predicted.unwrap().forecasts[0].sides[0].bytes_per_second.value
     };
     let [one, two, four] = [1, 2, 4].map(|threads| rate(threads, &model));
     assert!((two / one * 1.5 / 2.0 - 1.0).abs() < 0.03, "{one} {two}");
@@ -339,8 +342,8 @@ fn threads_that_share_a_core_slow_each_other_down() {
     // Those that wait for the device leave the CPU to others.
     let cold = |numjobs, model: &Model| {
         let job = Job { direct: true, numjobs, ..job("cold") };
-        let told = predict(&[job], model, QUICK).unwrap();
-        told.forecasts[0].sides[0].bytes_per_second.value
+        let predicted = predict(&[job], model, QUICK).unwrap();
+        predicted.forecasts[0].sides[0].bytes_per_second.value
     };
     let crowded = cold(2, &model);
     model.set("crowded=0").unwrap();
@@ -352,8 +355,8 @@ fn threads_on_one_cpu_take_turns() {
     let model = silent();
     let mut cached = Job { pre_read: true, numjobs: 4, ..job("cached") };
     let rate = |job: &Job| {
-        let told = predict(std::slice::from_ref(job), &model, QUICK).unwrap();
-        told.forecasts[0].sides[0].bytes_per_second.value
+        let predicted = predict(std::slice::from_ref(job), &model, QUICK).unwrap();
+        predicted.forecasts[0].sides[0].bytes_per_second.value
     };
     let free = rate(&cached);
     cached.placement.cpus = vec![1, 3];
@@ -373,8 +376,8 @@ fn a_search_for_a_steady_rate_ends_once_it_was_steady_for_a_window() {
     };
     let job =
         Job { steady_state: Some(steady), time_based: true, runtime: Duration::from_secs(9), ..job("x") };
-    let told = predict(&[job], &silent(), QUICK).unwrap();
-    assert!((30_000_000..31_000_000).contains(&told.outcomes[0][0].elapsed_ns));
+    let predicted = predict(&[job], &silent(), QUICK).unwrap();
+    assert!((30_000_000..31_000_000).contains(&predicted.outcomes[0][0].elapsed_ns));
 }
 
 #[test]
@@ -407,8 +410,13 @@ fn queued(most: u32) -> Job {
 }
 
 fn per_second(jobs: &[Job], model: &Model) -> f64 {
-    let told = predict(jobs, model, QUICK).unwrap();
-    told.outcomes.iter().flatten().map(|one| one.iops(Direction::Read) + one.iops(Direction::Write)).sum()
+    let predicted = predict(jobs, model, QUICK).unwrap();
+    predicted
+        .outcomes
+        .iter()
+        .flatten()
+        .map(|one| one.iops(Direction::Read) + one.iops(Direction::Write))
+        .sum()
 }
 
 #[test]
@@ -468,11 +476,11 @@ fn who_is_answered_once_for_all_waits_for_all() {
 fn a_file_may_end_before_a_direct_read_and_a_direct_write_lengthens_it() {
     let odd =
         Job { size: Some((1 << 20) + 512), blocks: [Blocks::fixed(4096); 2], direct: true, ..job("odd") };
-    let told = predict(std::slice::from_ref(&odd), &silent(), QUICK).unwrap();
-    assert_eq!(told.outcomes[0][0].calls(), 256);
+    let predicted = predict(std::slice::from_ref(&odd), &silent(), QUICK).unwrap();
+    assert_eq!(predicted.outcomes[0][0].calls(), 256);
     let new = Job { read_percent: 0, allocate: false, ..odd };
-    let told = predict(&[new], &silent(), QUICK).unwrap();
-    assert_eq!(told.outcomes[0][0].transfers[Direction::Write as usize].latency.count(), 256);
+    let predicted = predict(&[new], &silent(), QUICK).unwrap();
+    assert_eq!(predicted.outcomes[0][0].transfers[Direction::Write as usize].latency.count(), 256);
 }
 
 #[test]

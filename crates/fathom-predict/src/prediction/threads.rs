@@ -117,9 +117,9 @@ mod tests {
         let mut second = Job { thinktime: Duration::ZERO, name: "second".to_owned(), ..first.clone() };
         second.course.wait_for = Some("first".to_owned());
         let cold = predict(&[Job { thinktime: Duration::ZERO, ..first.clone() }], &model, QUICK).unwrap();
-        let told = predict(&[first, second], &model, QUICK).unwrap();
-        assert!(told.outcomes[0][0].elapsed_ns > 256 * 10_000);
-        assert_eq!(told.outcomes[1][0].elapsed_ns, cold.outcomes[0][0].elapsed_ns);
+        let predicted = predict(&[first, second], &model, QUICK).unwrap();
+        assert!(predicted.outcomes[0][0].elapsed_ns > 256 * 10_000);
+        assert_eq!(predicted.outcomes[1][0].elapsed_ns, cold.outcomes[0][0].elapsed_ns);
     }
 
     #[test]
@@ -143,10 +143,10 @@ mod tests {
         let mut jobs = [short, queued, endless, waits];
         for (which, [of_endless, of_waiting]) in [(Others::Running, [1, 0]), (Others::Group, [60, 256])] {
             jobs.iter_mut().for_each(|job| (job.course.exitall, job.course.exit_what) = (true, which));
-            let told = predict(&jobs, &model, QUICK).unwrap();
-            let of = |job: usize| told.outcomes[job][0].transfers[0].latency.count();
+            let predicted = predict(&jobs, &model, QUICK).unwrap();
+            let of = |job: usize| predicted.outcomes[job][0].transfers[0].latency.count();
             assert_eq!([of(0), of(2), of(3)], [256, of_endless, of_waiting]);
-            let [short, queued, endless] = [0, 1, 2].map(|job| told.outcomes[job][0].elapsed_ns);
+            let [short, queued, endless] = [0, 1, 2].map(|job| predicted.outcomes[job][0].elapsed_ns);
             assert!(queued >= short && queued < short + 10_000_000, "{queued} {short}");
             assert_eq!(endless == queued || endless == short, which == Others::Running, "{endless} {queued}");
         }
@@ -159,15 +159,15 @@ mod tests {
     #[test]
     fn buffered_reads_of_io_uring_wait_for_the_device_together_and_are_copied_one_after_the_other() {
         let model = silent();
-        let told = |pre_read: bool, most: u32| {
+        let predicted = |pre_read: bool, most: u32| {
             let depth = Depth { most, ..Depth::default() };
             let engine = Engine::IoUring;
             let one = Job { engine, depth, pre_read, pattern: Pattern::Random, ..job("one") };
             predict(&[one], &model, QUICK).unwrap().outcomes[0][0].elapsed_ns as f64
         };
-        let [one, eight] = [1, 8].map(|depth| told(false, depth));
+        let [one, eight] = [1, 8].map(|depth| predicted(false, depth));
         assert!((6.0..8.0).contains(&(one / eight)), "{one} {eight}");
-        let [one, eight] = [1, 8].map(|depth| told(true, depth));
+        let [one, eight] = [1, 8].map(|depth| predicted(true, depth));
         assert!((0.95..1.05).contains(&(one / eight)), "{one} {eight}");
     }
 
@@ -180,8 +180,9 @@ mod tests {
         let busy = |depth: Depth| {
             let one =
                 Job { engine: Engine::Libaio, depth, direct: true, pattern: Pattern::Random, ..job("one") };
-            let told = predict(&[one], &model, QUICK).unwrap();
-            let (outcome, latency) = (&told.outcomes[0][0], &told.outcomes[0][0].transfers[0].latency);
+            let predicted = predict(&[one], &model, QUICK).unwrap();
+            let (outcome, latency) =
+                (&predicted.outcomes[0][0], &predicted.outcomes[0][0].transfers[0].latency);
             // Little's law.
             latency.mean() * latency.count() as f64 / outcome.elapsed_ns as f64
         };
@@ -196,16 +197,18 @@ mod tests {
     #[test]
     fn direct_requests_of_a_server_that_does_one_at_a_time_do_not_overlap() {
         let mut model = silent();
-        let mut told = |queued, most| {
+        let mut predicted = |queued, most| {
             model.parameters.choices.queued = queued;
             let depth = Depth { most, ..Depth::default() };
             let one =
                 Job { engine: Engine::Libaio, depth, direct: true, pattern: Pattern::Random, ..job("one") };
             predict(&[one], &model, QUICK).unwrap().outcomes[0][0].elapsed_ns as f64
         };
-        let gain = |queued, told: &mut dyn FnMut(Queued, u32) -> f64| told(queued, 1) / told(queued, 8);
-        assert!(gain(Queued::Together, &mut told) > 4.0);
-        assert!((0.9..1.1).contains(&gain(Queued::InTurn, &mut told)));
+        let gain = |queued, predicted: &mut dyn FnMut(Queued, u32) -> f64| {
+            predicted(queued, 1) / predicted(queued, 8)
+        };
+        assert!(gain(Queued::Together, &mut predicted) > 4.0);
+        assert!((0.9..1.1).contains(&gain(Queued::InTurn, &mut predicted)));
     }
 
     #[test]
@@ -213,16 +216,16 @@ mod tests {
         let mut model = silent();
         model.parameters.put_value(Scalar::PosixAioCall, 5_000.0);
         model.parameters.put_value(Scalar::Wake, 2_000.0);
-        let told = |engine, most| {
+        let predicted = |engine, most| {
             let depth = Depth { most, ..Depth::default() };
             let one = Job { engine, depth, direct: true, ..job("one") };
-            let told = predict(&[one], &model, QUICK).unwrap();
-            let outcome = &told.outcomes[0][0];
-            (outcome.elapsed_ns, outcome.transfers[0].latency.mean(), told.forecasts[0].class.clone())
+            let predicted = predict(&[one], &model, QUICK).unwrap();
+            let outcome = &predicted.outcomes[0][0];
+            (outcome.elapsed_ns, outcome.transfers[0].latency.mean(), predicted.forecasts[0].class.clone())
         };
-        let (plain, _, _) = told(Engine::Psync, 1);
-        let (one, short, _) = told(Engine::Posixaio, 1);
-        let (eight, long, class) = told(Engine::Posixaio, 8);
+        let (plain, _, _) = predicted(Engine::Psync, 1);
+        let (one, short, _) = predicted(Engine::Posixaio, 1);
+        let (eight, long, class) = predicted(Engine::Posixaio, 8);
         // Who has handed over its only one sleeps as well.
         assert_eq!([one - plain, eight - plain].map(|more| more / 256), [7_000, 5_000]);
         assert!((7.5..8.5).contains(&(long / short)), "{short} {long}");

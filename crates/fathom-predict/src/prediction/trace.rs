@@ -16,7 +16,7 @@ use fathom_program::job::Direction;
 use fathom_run::load::Outcome;
 use fathom_run::replay::Cache;
 
-/// What a replay does between two calls takes as long as so many rounds of the loop of a job, whose price a model has:
+/// What a replay does between two calls takes as long as this many rounds of the loop of a job, whose cost a model has:
 /// the replay reads the clock through the C library's page and looks at what its steps wait for. Measured in 41 turns of a
 /// job and a replay that make the same cached reads: 3.3 [2.7, 3.7]. Decides only where a cached trace is replayed fast.
 const ROUNDS: f64 = 3.3;
@@ -70,7 +70,7 @@ pub fn simulate_trace(replay: &Replay, parameters: &Parameters, seed: u64) -> Ou
     run(replay, parameters, seed).0
 }
 
-/// The calls that each thread of a replay makes, in order: for those who compare machines.
+/// The calls that each thread of a replay makes, in order; for tests that compare machines.
 pub fn trace_calls(replay: &Replay, parameters: &Parameters, seed: u64) -> Vec<Vec<Call>> {
     let (_, load) = loaded(replay, parameters, seed, |call| call);
     load.take_made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect()

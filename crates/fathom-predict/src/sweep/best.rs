@@ -21,7 +21,7 @@ use crate::model::Made;
 use crate::prediction::{Estimate, Forecast, predict_runs, runs};
 use fathom_program::job::JobFile;
 
-/// The name of the schema that [`Best`] is published under.
+/// The schema of a written [`Best`].
 pub const BEST_SCHEMA: &str = "fathom.best/1";
 
 /// The runs that every cell gets.
@@ -29,7 +29,7 @@ const FIRST: u32 = 3;
 /// Two cells are told apart where the better one is so with this certainty.
 const CERTAINTY: f64 = 0.95;
 
-/// What the best cell is best by.
+/// The figure by which cells are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[derive(IntoStaticStr, VariantArray)]
@@ -43,7 +43,7 @@ pub enum By {
     Mean,
     /// The shortest latency that 99 % of the calls don't exceed, of the job that has the longest.
     P99,
-    /// The same of 99.9 %.
+    /// The shortest latency that 99.9 % of the calls don't exceed, of the job that has the longest.
     P999,
 }
 
@@ -51,12 +51,12 @@ impl By {
     /// Every figure.
     pub const ALL: &[Self] = Self::VARIANTS;
 
-    /// Its name.
+    /// The name of the figure.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Reads a name.
+    /// Reads the name of a figure.
     ///
     /// # Errors
     /// One sentence with the names that there are.
@@ -68,7 +68,7 @@ impl By {
         })
     }
 
-    /// The figure of a cell's jobs; none where they have none, or it is zero. In bytes per second, calls per second or ns.
+    /// The figure of a cell's jobs, in bytes per second, calls per second or ns; none where the jobs have none, or it is zero.
     pub fn of(self, jobs: &[Forecast]) -> Option<Estimate> {
         let sides = jobs.iter().flat_map(|job| &job.sides);
         let all: Vec<Estimate> = sides
@@ -100,10 +100,10 @@ impl By {
     }
 }
 
-/// Runs of one cell that are wanted.
+/// Runs of one cell that the search asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// The cell.
+    /// The cell to run.
     pub cell: usize,
     /// The first run, from zero.
     pub from: u32,
@@ -111,7 +111,7 @@ pub struct Task {
     pub to: u32,
 }
 
-/// What a task gave.
+/// The result of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
     cell: usize,
@@ -125,7 +125,7 @@ pub struct Tried {
     refused: Option<String>,
 }
 
-/// The search for the best cell of a plan, between two of its rounds.
+/// The search for the best cell of a plan, as it stands between two rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Race {
     by: By,
@@ -150,9 +150,9 @@ struct Entrant {
 /// A round of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
-    /// How many cells were left.
+    /// The number of cells that were left.
     pub cells: usize,
-    /// How many runs of the model each of them had by its end, if its prediction takes as many.
+    /// The number of runs of the model that each of these cells had by the end of the round, if its prediction takes that many.
     pub runs: u32,
 }
 
@@ -163,13 +163,13 @@ pub struct Rival {
     pub cell: usize,
     /// The value on each axis, by the axis' name.
     pub settings: BTreeMap<String, String>,
-    /// Its figure: bytes per second, calls per second or ns.
+    /// The figure of the combination: bytes per second, calls per second or ns.
     pub figure: f64,
-    /// In how many runs of the model it was better than the best cell.
+    /// The number of runs of the model in which it was better than the best cell.
     pub better_in: u32,
-    /// In how many the two were equal.
+    /// The number of runs in which the two were equal.
     pub equal_in: u32,
-    /// In how many runs the two were compared.
+    /// The number of runs in which the two were compared.
     pub runs: u32,
 }
 
@@ -182,29 +182,29 @@ pub struct Best {
     pub schema: String,
     /// The version of Fathom that wrote it.
     pub version: String,
-    /// What the model was made from; nothing where everything is assumed.
+    /// What the model was made from; nothing where every value is assumed.
     pub made: Option<Made>,
-    /// The seed, that of every cell.
+    /// The seed of every cell.
     pub seed: u64,
-    /// How many sets of parameters were drawn at most for a cell.
+    /// The most sets of parameters that were drawn for a cell.
     pub draws: u32,
     /// The axes of the grid; the last one changes fastest.
     pub axes: Vec<Axis>,
-    /// What it is best by: `bandwidth`, `iops`, `mean`, `p99` or `p999`.
+    /// The figure that was compared: `bandwidth`, `iops`, `mean`, `p99` or `p999`.
     pub by: By,
-    /// The best cell, as a sweep of the grid has it.
+    /// The best cell, as a sweep of the whole grid predicts it.
     pub best: Cell,
-    /// Its figure: bytes per second, calls per second or ns.
+    /// The figure of the best cell: bytes per second, calls per second or ns.
     pub figure: Estimate,
-    /// The cells that can't be distinguished from it, the best first.
+    /// The cells that can't be distinguished from the best one, the best of them first.
     pub rivals: Vec<Rival>,
     /// The rounds in which cells were compared.
     pub rounds: Vec<Round>,
-    /// How many cells were refused, by the reason.
+    /// The number of refused cells, by the reason.
     pub refused: BTreeMap<String, usize>,
-    /// How many runs of the model this took.
+    /// The number of runs of the model that the search made.
     pub simulated: u64,
-    /// How many runs a sweep of the whole grid takes.
+    /// The number of runs of the model that a sweep of the whole grid would make.
     pub whole_grid: u64,
 }
 
@@ -214,8 +214,8 @@ impl Plan {
         let tried = jobs.and_then(|file| {
             let model = self.model_of(cell)?;
             let most = runs(&file.jobs, &model, self.how());
-            let told = predict_runs(&file.jobs, &model, self.how(), from..to.min(most))?;
-            let figures = told.iter().map(|jobs| by.of(jobs)).collect::<Option<Vec<Estimate>>>();
+            let predicted = predict_runs(&file.jobs, &model, self.how(), from..to.min(most))?;
+            let figures = predicted.iter().map(|jobs| by.of(jobs)).collect::<Option<Vec<Estimate>>>();
             let figures = figures.ok_or_else(|| format!("its jobs have no {}", by.name()))?;
             let reach = figures.first().map_or(0.0, |one| (one.high / one.value).ln());
             Ok((most, figures.into_iter().map(|one| one.value).collect(), reach))
@@ -261,7 +261,7 @@ impl Race {
         Self { by, runs: FIRST.min(most), most, entrants, rounds: Vec::new(), refused: BTreeMap::new() }
     }
 
-    /// What is to be done before the next [`take`](Self::take); nothing at the end.
+    /// The tasks to do before the next [`take`](Self::take); none when the search has ended.
     pub fn tasks(&self) -> Vec<Task> {
         let wanted = |one: &Entrant| {
             let (from, to) = (one.figures.len() as u32, self.runs.min(one.most));
@@ -270,7 +270,7 @@ impl Race {
         self.left().filter_map(wanted).collect()
     }
 
-    /// Takes what all tasks gave, in any order, and drops cells.
+    /// Takes the results of all tasks, in any order, and drops cells.
     pub fn take(&mut self, tried: impl IntoIterator<Item = Tried>) {
         let mut tried: HashMap<usize, Tried> = tried.into_iter().map(|one| (one.cell, one)).collect();
         for entrant in &mut self.entrants {
@@ -299,7 +299,7 @@ impl Race {
         self.order().first().map(|&at| self.entrants[at].cell)
     }
 
-    /// What the search came to; `best` is the prediction of the [`leader`](Self::leader).
+    /// The result of the search; `best` is the prediction of the [`leader`](Self::leader).
     ///
     /// # Errors
     /// Where all cells are refused, the first reason.

@@ -12,21 +12,21 @@ use crate::prediction;
 use crate::trial::Trial;
 use fathom_program::job::Job;
 
-/// A job that a calibration ran, and fitted nothing to, run again.
+/// A job that a calibration ran without fitting anything to it, run again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Again {
-    /// The job.
+    /// The name of the job.
     pub name: String,
-    /// Its class.
+    /// The class of the job.
     pub class: String,
     /// Bytes per second in both directions when the model was made: the median of its runs.
     pub then: f64,
-    /// The same now.
+    /// Bytes per second in both directions now.
     pub now: f64,
 }
 
 impl Again {
-    /// By how much it goes faster now, as a share.
+    /// By how much the job is faster now, as a share.
     pub fn change(&self) -> f64 {
         self.now / self.then - 1.0
     }
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn what_the_calibration_ran_is_run_again_and_held_against_its_rate_of_then() {
         let mut model = Model::assumed();
-        assert!(jobs(&model).is_empty(), "nobody measured it");
+        assert!(jobs(&model).is_empty(), "it was not measured");
         let all = calibration::one_check_of_each(&model);
         let classes: std::collections::BTreeSet<String> =
             all.iter().map(|job| prediction::class(job, &model.parameters)).collect();

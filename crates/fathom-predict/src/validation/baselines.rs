@@ -7,7 +7,7 @@ use crate::trial::bytes_per_second;
 use fathom_program::job::{Direction, Job};
 use fathom_run::load::Outcome;
 
-/// Paper E's model, as far as its parts are named: pages and no larger folios, a fixed price of each page, a fixed
+/// Paper E's model, as far as its parts are named: pages and no larger folios, a fixed cost of each page, a fixed
 /// read-ahead and one queue with one server, whose bytes take as long as its limits ask for. In bytes per second.
 ///
 /// # Errors

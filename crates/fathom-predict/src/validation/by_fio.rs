@@ -15,26 +15,26 @@ use fathom_run::fault::Fault;
 use fathom_run::load::Testbed;
 use fathom_run::load::program::{FioReport, is_same_in_fio, run_fio};
 
-/// One job by fio.
+/// The results of one job's runs by fio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByFio {
-    /// Bytes per second in both directions by the time within fio's calls and syncs, or as fio prints them where each run is one
-    /// as users make it: the median of its runs.
+    /// The median over fio's runs of the bytes per second in both directions: by the time within calls and syncs, or as fio prints
+    /// it where each run was made as users make it.
     pub bytes_per_second: f64,
-    /// The same of Fathom's runs.
+    /// The same figure of Fathom's runs.
     pub fathoms_bytes_per_second: f64,
-    /// What each run of fio gave, in the order of the runs.
+    /// The figure of each run of fio, in the order of the runs.
     pub runs: Vec<f64>,
 }
 
-/// What fio and Fathom differ by over all jobs that both ran.
+/// The differences between fio and Fathom over all jobs that both ran.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
-    /// How many jobs.
+    /// The number of jobs.
     pub jobs: usize,
     /// The median over jobs of how much faster fio was, as a share.
     pub faster: f64,
-    /// The median over jobs of the sizes of the differences, as a share.
+    /// The median over jobs of the size of the difference, as a share.
     pub apart: f64,
 }
 
@@ -45,7 +45,7 @@ impl ByFio {
     }
 }
 
-/// How well the two agree; nothing where fio ran no job.
+/// How well fio and Fathom agree; none where fio ran no job.
 pub fn agreement(jobs: &[Held]) -> Option<Agreement> {
     let faster: Vec<f64> = jobs.iter().filter_map(|job| Some(job.fio.as_ref()?.faster())).collect();
     let sizes: Vec<f64> = faster.iter().map(|share| share.abs()).collect();
@@ -68,12 +68,12 @@ pub(super) struct FioRuns<'a> {
 }
 
 impl<'a> FioRuns<'a> {
-    /// fio runs each job so often as `schedule` has it.
+    /// fio runs each job as often as `schedule` says.
     pub(super) fn new(jobs: &'a [Job], schedule: Schedule) -> Self {
         Self { jobs, schedule, rates: vec![Vec::new(); jobs.len()], refusals: vec![None; jobs.len()] }
     }
 
-    /// Has fio run a job, unless it has done so often enough.
+    /// Runs a job by fio, unless fio has run it often enough.
     pub(super) fn run(&mut self, index: usize, testbed: &mut Testbed) -> Result<(), Fault> {
         let job = &self.jobs[index];
         let is_done = self.rates[index].len() >= self.schedule.repeats || self.refusals[index].is_some();
@@ -81,7 +81,7 @@ impl<'a> FioRuns<'a> {
             return Ok(());
         }
         match trial::from_its_state(job, self.schedule, testbed, |testbed| run_fio(job, testbed)) {
-            Ok(told) => self.rates[index].extend(bytes_per_second_of_calls(job, &told)),
+            Ok(report) => self.rates[index].extend(bytes_per_second_of_calls(job, &report)),
             Err(fault @ (Fault::Interrupted | Fault::OutOfTime)) => return Err(fault),
             Err(fault) => self.refusals[index] = Some(format!("[{}] by fio: {fault}", job.name)),
         }
@@ -104,12 +104,12 @@ impl<'a> FioRuns<'a> {
     }
 }
 
-fn bytes_per_second_of_calls(job: &Job, told: &FioReport) -> Option<f64> {
+fn bytes_per_second_of_calls(job: &Job, report: &FioReport) -> Option<f64> {
     let mut bytes = 0;
-    let mut ns = if job.fsync > 0 { told.syncs_ns()? } else { 0.0 };
+    let mut ns = if job.fsync > 0 { report.syncs_ns()? } else { 0.0 };
     for direction in job.directions() {
-        bytes += told.bytes(direction)?;
-        ns += told.calls_ns(direction, "clat_ns")?;
+        bytes += report.bytes(direction)?;
+        ns += report.calls_ns(direction, "clat_ns")?;
     }
     (bytes > 0 && ns > 0.0).then(|| bytes as f64 / ns * 1e9)
 }

@@ -13,16 +13,16 @@ use fathom_run::fault::Fault;
 use fathom_run::intrusion::{self, Change, Group, Settings};
 use fathom_run::load::{self, Testbed};
 
-/// Under what jobs are run.
+/// The condition of the machine under which jobs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
-    /// As the machine is.
+    /// The machine as it is.
     Usual,
-    /// So many bytes may be dirty, and half as many before the flusher writes.
+    /// The limit of dirty data, in bytes; the flusher begins at half of it.
     DirtyBytes(u64),
     /// The mount's read-ahead window, in bytes.
     ReadAhead(u64),
-    /// A control group that may hold so many bytes.
+    /// A control group with this limit of memory, in bytes.
     Memory(u64),
 }
 
@@ -38,8 +38,8 @@ pub(super) struct Changed {
 }
 
 impl Condition {
-    /// Those that change something for everybody, in the order in which they are to be tried: the kernel raises a
-    /// limit of dirty data at once and lowers it slowly.
+    /// The conditions that change something for all processes, in the order in which to try them: the kernel raises a limit of
+    /// dirty data at once and lowers it slowly.
     pub const INTRUSIVE: [Self; 6] = [
         Self::ReadAhead(32 << 10),
         Self::ReadAhead(512 << 10),
@@ -49,7 +49,7 @@ impl Condition {
         Self::DirtyBytes(48 * MIB),
     ];
 
-    /// The jobs that are held against the model under it.
+    /// The jobs that are compared with the model under the condition.
     pub fn jobs(self) -> Vec<Job> {
         match self {
             Self::Usual => held_out::jobs(),
@@ -74,7 +74,7 @@ impl Condition {
         }
     }
 
-    /// What it is about, in a word; none as the machine is.
+    /// The condition in a word; none for the machine as it is.
     pub fn word(self) -> Option<&'static str> {
         match self {
             Self::Usual => None,

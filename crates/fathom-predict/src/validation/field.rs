@@ -13,7 +13,7 @@ use crate::single_runs::{self, Run, SingleRuns};
 /// The jobs that are run where none are given.
 const JOBS: &str = include_str!("field.fio");
 
-/// The jobs that are run where none are given, in the shares of what people write.
+/// The jobs that are run where the user gives none, in the proportions of what people write.
 ///
 /// # Errors
 /// What is wrong with them, which a test rules out.
@@ -21,8 +21,8 @@ pub fn usual_jobs(surroundings: &job::Surroundings<'_>) -> Result<JobFile, Strin
     job::parse(JOBS, surroundings).map_err(|mistake| format!("line {}: {}", mistake.line, mistake.reason))
 }
 
-/// Predicts each job of some files by itself, then has the programs run each once in every round. What is held against the
-/// prediction is what fio prints, if the model speaks of fio's runs, or else what Fathom does.
+/// Predicts each job of some files by itself, then makes the programs run each once in every round. The prediction is compared with
+/// what fio prints if the model predicts fio's runs, or else with what Fathom measures.
 ///
 /// # Errors
 /// What ends the runs: an interrupt, the end of the time before anything was run, a full disk.
@@ -35,10 +35,10 @@ pub fn validate_in_field(
     let (mut predicted, mut runs) = (Vec::new(), Vec::new());
     for mut one in files.iter().flat_map(SingleRuns::of) {
         match predict_job(&one.job, trials.model, trials.seed) {
-            Ok(told) => {
-                one.writes = told.writes;
+            Ok(forecast) => {
+                one.writes = forecast.writes;
                 runs.push(one);
-                predicted.push(told);
+                predicted.push(forecast);
             }
             Err(reason) => outcomes.refused.push(reason),
         }
@@ -46,12 +46,12 @@ pub fn validate_in_field(
     let programs = if trials.by_fio > 0 { single_runs::programs() } else { &[Runner::Fathom] };
     testbed.watch().expect((runs.len() * programs.len() * trials.repeats) as u64);
     single_runs::run(&mut runs, programs, trials.repeats, trials.seed, testbed)?;
-    for (told, runs) in predicted.iter().zip(&runs) {
-        match (hold(told, runs, trials.model), &runs.refusal) {
+    for (forecast, runs) in predicted.iter().zip(&runs) {
+        match (hold(forecast, runs, trials.model), &runs.refusal) {
             (Some(held), _) => outcomes.jobs.push(held),
             (None, reason) => {
                 let reason = reason.as_deref().unwrap_or("it was not run in time: raise --max-time");
-                outcomes.refused.push(format!("[{}]: {reason}", told.job.name));
+                outcomes.refused.push(format!("[{}]: {reason}", forecast.job.name));
             }
         }
     }
@@ -92,8 +92,8 @@ mod tests {
         let direct = jobs.iter().filter(|job| job.direct).count();
         assert!(jobs.len() >= 25 && direct * 2 > jobs.len(), "{direct} of {}", jobs.len());
         for job in &jobs {
-            let told = predict_job(job, &model, 1).unwrap();
-            assert!(told.figures.rate.value > 0.0, "{}", job.name);
+            let predicted = predict_job(job, &model, 1).unwrap();
+            assert!(predicted.figures.rate.value > 0.0, "{}", job.name);
         }
     }
 }

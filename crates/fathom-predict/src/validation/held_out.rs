@@ -100,7 +100,7 @@ fn synced(pattern: Pattern, bytes: u64, every: u32) -> Job {
     }
 }
 
-/// Writes a new file, which nobody syncs.
+/// Writes a new file without a sync.
 fn write(pattern: Pattern, bytes: u64) -> Job {
     let order = if pattern == Pattern::Sequential { "in order" } else { "at random" };
     Job {

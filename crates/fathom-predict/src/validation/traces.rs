@@ -29,7 +29,7 @@ struct Traced {
     tails: Vec<[f64; TAILS.len()]>,
 }
 
-/// Predicts each trace's replay, replays it several times, and holds the two against each other.
+/// Predicts the replay of each trace, replays it several times, and compares the two.
 ///
 /// # Errors
 /// What ends the replays: an interrupt, a budget, the end of the time, a trace that can't be read.

@@ -12,7 +12,7 @@ pub struct JobFile {
     pub globals: Vec<(String, String)>,
     /// The jobs, in order; there is at least one.
     pub jobs: Vec<Job>,
-    /// What whoever runs it should know: what changes nothing or has no effect, and where paths lead to. One sentence each.
+    /// Notes to the user, one sentence each: options that change nothing or have no effect, and where paths lead to.
     pub notes: Vec<String>,
     /// Everything as it was written, in order.
     pub sections: Vec<Section>,
@@ -157,9 +157,9 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         let (name, file) = (name.trim(), within[within.len() - 1]);
-        let beside = file.rsplit_once('/').map(|(directory, _)| format!("{directory}/{name}"));
+        let sibling = file.rsplit_once('/').map(|(directory, _)| format!("{directory}/{name}"));
         let read = |path: String| (self.surroundings.file)(&path).map(|text| (path, text));
-        let found = read(name.to_owned()).or_else(|| beside.and_then(read));
+        let found = read(name.to_owned()).or_else(|| sibling.and_then(read));
         let (path, text) = found.ok_or_else(|| format!("include {name}: there is no such file"))?;
         if within.contains(&path.as_str()) || within.len() > DEEPEST {
             return Err(format!("include {name}: the file includes itself"));
@@ -257,9 +257,9 @@ impl<'a> Reader<'a> {
     /// A job with the log that it replays. fio opens that only when it runs the job.
     fn with_log(&mut self, mut job: Job) -> Job {
         let Some(path) = &job.course.iologs[0] else { return job };
-        let beside =
+        let sibling =
             self.surroundings.path.rsplit_once('/').map(|(directory, _)| format!("{directory}/{path}"));
-        let text = (self.surroundings.file)(path).or_else(|| (self.surroundings.file)(&beside?));
+        let text = (self.surroundings.file)(path).or_else(|| (self.surroundings.file)(&sibling?));
         let log = text.ok_or_else(|| "there is no such file".to_owned());
         match log.and_then(|text| IoLog::parse(&text, &job.replay)) {
             Ok(log) => {

@@ -54,7 +54,7 @@ pub(super) fn settle(jobs: &mut [Job]) -> Vec<String> {
     let sizes: Vec<Option<u64>> =
         jobs.iter().map(|job| is_open(job).then(|| known(&job.filename, jobs).unwrap_or(own(job)))).collect();
     let settled = jobs.iter_mut().zip(sizes).filter_map(|(job, size)| Some((job, size?)));
-    // Where blocks or the offset do not fit, the size stays open, and whoever runs the job asks for it.
+    // Where blocks or the offset do not fit, the size stays open, and running the job asks the user for it.
     let fitting = settled.filter_map(|(job, size)| {
         let taken = take(job.clone(), size);
         taken.fits().is_ok().then(|| *job = taken)?;

@@ -5,8 +5,8 @@ A model of a machine predicts jobs of fio without running them:
 >>> import fathomfs
 >>> model = fathomfs.Model.assumed()
 >>> jobs = {"reads": {"rw": "randread", "bs": "4k", "size": "1m"}}
->>> told = model.predict(jobs)
->>> rate = told.jobs[0].sides[0].bytes_per_second
+>>> predicted = model.predict(jobs)
+>>> rate = predicted.jobs[0].sides[0].bytes_per_second
 >>> 30e6 < rate.low <= rate.value <= rate.high < 60e6
 True
 
@@ -14,13 +14,13 @@ Jobs are the path of a job file, its text, or sections with their options as abo
 `Model.calibrate` measures this one. What a call gives has the fields of its published JSON Schema as attributes,
 `to_dict()` gives them as plain values, and `print` shows the table that the command `fathom` prints:
 
->>> told.to_dict()["schema"]
+>>> predicted.to_dict()["schema"]
 'fathom.prediction/1'
->>> str(told).splitlines()[0]
+>>> str(predicted).splitlines()[0]
 'Simulated: a machine that was never measured; every parameter that is not set is assumed.'
 
-Predictions, sweeps, runs, surveys and traces are tables, too, for whatever takes Arrow's: `polars.DataFrame(told)`,
-`pyarrow.table(told)`, `pandas.DataFrame.from_arrow(told)`; in DuckDB `FROM told`.
+Predictions, sweeps, runs, surveys and traces are tables, too, for whatever takes Arrow's: `polars.DataFrame(predicted)`,
+`pyarrow.table(predicted)`, `pandas.DataFrame.from_arrow(predicted)`; in DuckDB `FROM predicted`.
 
 Everything can be pickled. While a call works, other threads go on, and Ctrl-C ends it: a measurement removes its files first,
 and what a prediction has begun to simulate runs to its end in the background. Failures are a `FathomError`:
@@ -143,7 +143,7 @@ class Model(Written):
 
         `grid` has the values of parameters of the model and of options of the jobs. Any executor of `concurrent.futures` may
         work (processes; MPI's, Dask's); without one all CPUs do. The result is equal bit by bit on all of them. With a
-        `folder` each prediction is kept there as soon as it is made, and is not predicted again. `progress` is told how many
+        `folder` each prediction is kept there as soon as it is made, and is not predicted again. `progress` is predicted how many
         combinations are done, and of how many.
 
         >>> grid = {"readahead": ["128K", "1M"], "bs": ["4k", "64k"]}

@@ -11,7 +11,7 @@ use fathom_predict::prediction::{Predicted, SCHEMA};
 use fathom_predict::sweep::{Best, By, Rival};
 use fathom_program::units::Nanos;
 
-/// The best settings, those that can't be told apart from them, and the prediction of the best.
+/// The best settings as text, those that can't be distinguished from them, and the prediction of the best.
 pub fn best(best: &Best, model: &Model, colours: Colours) -> String {
     let mut text = table::wrap(&format!("{}.", found(best)));
     if !best.rivals.is_empty() {

@@ -3,9 +3,9 @@
 /// Whether a text may have colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
-    /// It goes to a terminal that shows them.
+    /// The text goes to a terminal that shows colours.
     On,
-    /// It goes elsewhere, or nobody wants them.
+    /// The text goes elsewhere, or the user has switched colours off.
     Off,
 }
 

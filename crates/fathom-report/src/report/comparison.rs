@@ -47,7 +47,7 @@ pub fn comparison(comparison: &Comparison) -> String {
     text
 }
 
-/// The comparison as one HTML file that needs no network; `outcomes` are what was compared.
+/// The comparison as one HTML file that needs no network; `outcomes` are the compared results.
 pub fn comparison_page(comparison: &Comparison, outcomes: &[(String, Outcome)]) -> String {
     let mut page = Page::new("Fathom: comparison", "Comparison");
     let sides: Vec<Vec<String>> = comparison

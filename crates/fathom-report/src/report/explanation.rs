@@ -10,7 +10,7 @@ const LEAST: f64 = 0.02;
 /// Sums of shares that are further from all of it are said.
 const FAR: f64 = 0.1;
 
-/// One table per job: the parameters that account for most of the difference first.
+/// The explanation as text: one table per job, which begins with the parameters that account for most of the difference.
 pub fn explanation(explanation: &Explanation, colours: Colours) -> String {
     let [first, second] = &explanation.names;
     let mut text = format!("First: {first}\nSecond: {second}\n");

@@ -28,12 +28,12 @@ use fathom_run::load::{
 };
 use fathom_speed::measurement::Measurement;
 
-/// How much is written of each latency.
+/// How much of each latency is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// Percentiles: `json`.
     Percentiles,
-    /// The buckets as well: `json+`.
+    /// Percentiles and buckets: `json+`.
     Bins,
 }
 
@@ -50,7 +50,7 @@ impl<V: Serialize> Serialize for Ordered<V> {
     }
 }
 
-/// The whole output.
+/// fio's whole output.
 #[derive(Serialize)]
 pub struct Document {
     #[serde(rename = "fio version")]
@@ -176,7 +176,8 @@ struct Reported<'a> {
     ran_ns: u64,
 }
 
-/// The results of a job file's jobs: one entry per thread, or for several that report as one.
+/// The results of a job file's jobs: one entry per thread, or one for several threads that report as one. `disks` is what the disks
+/// below did, as far as known; `elapsed` is the time that everything took.
 ///
 /// `disks` is what the disks below did, as far as that is known; `elapsed` is the time that everything took.
 pub fn document(
@@ -218,9 +219,9 @@ pub fn document(
     }
 }
 
-/// Measurements as results of jobs that ran one after the other: one each, its samples together. The options are
-/// the measurement's settings. Where calls were not timed one by one, counts and rates alone are told; what moves no bytes stands
-/// among the reads, with none.
+/// Measurements as results of jobs that ran one after the other, with one entry each. The options are the measurement's settings.
+/// Where calls were not timed one by one there are only counts and rates. A measurement that moves no bytes counts as reads of no
+/// bytes.
 pub fn measured(measurements: &[Measurement], finished: SystemTime) -> Document {
     let total_ns: f64 = measurements.iter().flat_map(|one| &one.samples_ns).sum();
     let entry = |(group, one): (usize, &Measurement)| Entry {

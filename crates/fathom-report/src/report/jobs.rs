@@ -19,7 +19,7 @@ pub(super) const HEADER: [&str; 12] = [
     "cached",
 ];
 
-/// One line per job and kind of call, its threads together.
+/// The result of jobs as text: one line per job and kind of call, all threads of the job together.
 pub fn jobs(ran: &Ran) -> String {
     format!("{}\n{}\n", table::rows(&HEADER, &lines(ran)), table::spent(ran.bytes_written, ran.duration_ns))
 }

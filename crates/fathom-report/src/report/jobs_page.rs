@@ -55,14 +55,14 @@ pub(crate) fn replay_page(replayed: &Replayed) -> String {
     page.push(&text.lines().map(|line| format!("<p>{}</p>\n", escaped(line))).collect::<String>());
     for (name, moved) in [("reads", &replayed.reads), ("writes", &replayed.writes)] {
         if moved.operations > 0 {
-            page.figure(beside(name, &moved.took_ns, &moved.recorded_ns));
+            page.figure(both_times(name, &moved.took_ns, &moved.recorded_ns));
         }
     }
     page.html()
 }
 
-/// The times of the replay beside those of the trace.
-fn beside(name: &str, took: &Histogram, recorded: &Histogram) -> Figure {
+/// How long calls took in the replay and in the trace.
+fn both_times(name: &str, took: &Histogram, recorded: &Histogram) -> Figure {
     let mut figure = counts::times(name, &format!("How long {name} took"), "time of a call");
     figure.series.push(counts::cumulated("replayed here", took));
     if recorded.total() > 0 {

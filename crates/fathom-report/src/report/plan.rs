@@ -10,7 +10,7 @@ use super::table;
 
 const HEADER: [&str; 8] = ["group", "job", "threads", "engine", "depth", "transfers", "time", "files"];
 
-/// One line per job, those that run at the same time under one number, and what all of them need.
+/// The plan of jobs as text: one line per job, with the same number for jobs that run at the same time, and what all of them need.
 pub fn plan(jobs: &[Job], needs: &Needs) -> String {
     let numbered = groups(jobs).zip(1..);
     let lines: Vec<Vec<String>> =
@@ -24,7 +24,7 @@ pub fn plan(jobs: &[Job], needs: &Needs) -> String {
     format!("{}\n{needs}\n", table::rows(&HEADER, &lines))
 }
 
-/// The same as JSON.
+/// The plan of jobs as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "fathom.plan/1")]
 pub struct Plan {
@@ -33,56 +33,56 @@ pub struct Plan {
     pub schema: String,
     /// The jobs, in order.
     pub jobs: Vec<PlannedJob>,
-    /// What the reader of the jobs noted, one sentence each.
+    /// Notes on the job file, one sentence each.
     pub notes: Vec<String>,
-    /// Bytes of disk that their files need.
+    /// Bytes of disk that the jobs' files need.
     pub space_bytes: u64,
-    /// Bytes that they write at least.
+    /// Bytes that the jobs write at least.
     pub write_bytes: u64,
-    /// How long they take at least.
+    /// How long the jobs take at least.
     pub time_ns: u64,
 }
 
 /// A job of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedJob {
-    /// Those of one group run at the same time; groups follow each other, from 1.
+    /// The group of the job, from 1: jobs of one group run at the same time, and groups follow each other.
     pub group: u32,
-    /// Its name.
+    /// The name of the job.
     pub name: String,
-    /// How many threads it has.
+    /// The number of threads.
     pub threads: u32,
     /// fio's name of its engine.
     pub engine: String,
-    /// Whether it goes past the page cache.
+    /// Whether the job bypasses the page cache.
     pub direct: bool,
     /// The most requests under way in a thread.
     pub depth: u32,
     /// What is transferred, in words.
     pub transfers: String,
-    /// Bytes that each thread transfers; none where time ends it.
+    /// Bytes that each thread transfers; none for a job that ends after a time.
     pub transfer_bytes: Option<u64>,
-    /// The longest that it runs after its ramp, where time ends it.
+    /// The longest time that the job runs after its ramp, for a job that ends after a time.
     pub runtime_ns: Option<u64>,
-    /// Its files.
+    /// The files of the job.
     pub files: Vec<PlannedFile>,
 }
 
 /// A file of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedFile {
-    /// Its name in the scratch directory; of one that is there its path.
+    /// The name of the file in the scratch directory, or the path of an existing file.
     pub name: String,
-    /// The path that the job gives, where it names one.
+    /// The path in the job, if it names one.
     pub wanted: Option<String>,
-    /// How long it is.
+    /// The length of the file.
     pub bytes: u64,
 }
 
 const SCHEMA: &str = "fathom.plan/1";
 
 impl Plan {
-    /// What jobs would do.
+    /// The plan of the jobs of a file.
     ///
     /// # Errors
     /// A job without a size.

@@ -5,7 +5,7 @@ use fathom_predict::model::Made;
 use fathom_predict::prediction::{Estimate, Forecast, Latencies, Predicted};
 use fathom_program::units::Nanos;
 
-/// One line per job and direction, each figure with where it lies with 90 % confidence.
+/// The prediction as text: one line per job and direction, each figure with its interval of 90 % confidence.
 pub fn prediction(predicted: &Predicted) -> String {
     let of = simulated(predicted.made.as_ref());
     let set = match predicted.settings.is_empty() {

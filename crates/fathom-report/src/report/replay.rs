@@ -3,7 +3,7 @@
 use fathom_program::units::{Bytes, Nanos};
 use fathom_run::replay::{Moved, Replayed};
 
-/// What was done, and how fast each way went.
+/// The result of a replay as text: what was done, and how fast reads and writes were.
 pub fn replay(replayed: &Replayed) -> String {
     let elapsed = replayed.elapsed.as_secs_f64();
     let way = |name: &str, moved: &Moved| {

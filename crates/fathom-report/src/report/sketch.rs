@@ -10,9 +10,9 @@ pub(super) fn bar(share: f64, width: usize) -> String {
     format!("{}{}", "\u{2588}".repeat(eighths / 8), PARTS[eighths % 8])
 }
 
-/// How far beside zero something is, on a scale from `-most` to `most`: a dot, the band around zero within which it
-/// may be chance, and zero itself. What is beyond the scale is an arrow at its end.
-pub(super) fn beside_zero(value: f64, band: f64, most: f64, half: usize) -> String {
+/// Draws a value on a scale from `-most` to `most`: a dot, zero, and the band around zero within which the value may be
+/// chance. A value beyond the scale is an arrow at its end.
+pub(super) fn around_zero(value: f64, band: f64, most: f64, half: usize) -> String {
     let column = |at: f64| (half as f64 * (1.0 + at / most)).round() as usize;
     let is_within = |at: usize| at >= column(-band.min(most)) && at <= column(band.min(most));
     let dot = match value {
@@ -43,10 +43,10 @@ mod tests {
 
     #[test]
     fn a_dot_stands_on_its_side_of_zero() {
-        assert_eq!(beside_zero(0.3, 0.1, 0.5, 5), "    ─│─ ●  ");
-        assert_eq!(beside_zero(-0.5, 0.0, 0.5, 5), "●    │     ");
-        assert_eq!(beside_zero(0.0, 0.2, 0.5, 5), "   ──●──   ");
-        assert_eq!(beside_zero(9.0, 0.0, 0.5, 5), "     │    ▶");
-        assert_eq!(beside_zero(-9.0, 9.0, 0.5, 5), "◀────│─────");
+        assert_eq!(around_zero(0.3, 0.1, 0.5, 5), "    ─│─ ●  ");
+        assert_eq!(around_zero(-0.5, 0.0, 0.5, 5), "●    │     ");
+        assert_eq!(around_zero(0.0, 0.2, 0.5, 5), "   ──●──   ");
+        assert_eq!(around_zero(9.0, 0.0, 0.5, 5), "     │    ▶");
+        assert_eq!(around_zero(-9.0, 9.0, 0.5, 5), "◀────│─────");
     }
 }

@@ -8,7 +8,7 @@ use fathom_speed::syscalls::{self, Syscalls};
 use fathom_speed::transfer::{Operation, Transfer};
 use fathom_speed::xor::Xor;
 
-/// The XOR first, as checksums are printed; then how fast, and why so.
+/// The result of an XOR as text: the XOR as checksums are printed, its speed, and the reason for the speed.
 pub fn xor(xor: &Xor) -> String {
     let threads = if xor.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", xor.threads) };
     let trials: Vec<String> =
@@ -26,7 +26,7 @@ pub fn xor(xor: &Xor) -> String {
     )
 }
 
-/// A file moved by blocks: how many, how fast, and what is odd.
+/// The transfer of a file as text: the number of blocks, the speed, and anything odd.
 pub fn transfer(transfer: &Transfer) -> String {
     let (block, blocks) = (Bytes(transfer.block_bytes), transfer.whole_blocks);
     let last = match transfer.last_block_bytes {
@@ -54,7 +54,7 @@ pub fn transfer(transfer: &Transfer) -> String {
     )
 }
 
-/// The size of a file that takes a given time to read, or why there is none.
+/// The size of a file that takes a given time to read, as text, or why there is none.
 pub fn file_size(answer: &FileSize) -> String {
     let wanted = Nanos(answer.wanted_ns as f64);
     let state = if answer.cold { "cold" } else { "cached" };
@@ -75,7 +75,7 @@ pub fn file_size(answer: &FileSize) -> String {
     )
 }
 
-/// The cost of each call on each file, and whether the file's size matters.
+/// The costs of calls as text: each call on each file, and whether the file's size matters.
 pub fn syscalls(syscalls: &Syscalls) -> String {
     let (mount, clock) = (&syscalls.provenance.mount, &syscalls.provenance.instrument);
     let mut text = format!(

@@ -24,8 +24,8 @@ fn of<'a>(runs: &Runs<'a>, parameter: &str) -> &'a [Samples] {
     runs.get(parameter).copied().unwrap_or_default()
 }
 
-/// The survey as one HTML file that needs no network; at most 6 MB whatever the number of samples. `registry` knows
-/// what was asked and how it is drawn.
+/// The survey as one HTML file that needs no network; at most 6 MB for any number of samples. `registry` knows the questions and
+/// how each is drawn.
 pub fn survey_page(survey: &Survey, runs: &Runs<'_>, registry: &[&'static dyn Experiment]) -> String {
     let mount = &survey.provenance.mount;
     let place = format!("{} on {}", mount.fs_type, mount.path);

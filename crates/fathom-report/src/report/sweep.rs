@@ -9,7 +9,7 @@ use fathom_predict::prediction::{Estimate, Forecast, Side};
 use fathom_predict::sweep::{Axis, Cell, Sweep};
 use fathom_program::units::Nanos;
 
-/// One line per cell, job and direction, each figure with where it lies with 90 % confidence.
+/// The sweep as text: one line per cell, job and direction, each figure with its interval of 90 % confidence.
 pub fn sweep(sweep: &Sweep, colours: Colours) -> String {
     let fixed = sweep.axes.iter().filter(|axis| axis.values.len() == 1);
     let fixed: Vec<String> = fixed.map(|axis| format!("{}={}", axis.name, axis.values[0])).collect();
@@ -24,7 +24,8 @@ pub fn sweep(sweep: &Sweep, colours: Colours) -> String {
     text + "Nothing was run.\n"
 }
 
-/// One line per cell, job and direction under a header with the units; a refused cell has no figures, and the reason.
+/// The sweep as comma-separated values: one line per cell, job and direction under a header with the units. A refused cell has the
+/// reason in place of figures.
 pub fn comma_separated(sweep: &Sweep) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let figures = ["bytes_per_second", "calls_per_second", "p99_ns"];

@@ -25,7 +25,7 @@ fn verdict(finding: &Finding) -> String {
     }
 }
 
-/// The survey as text: the instrument, a table with one line per parameter, and what needs words.
+/// The survey as text: the clock's certificate, a table with one line per parameter, and remarks.
 pub fn survey(survey: &Survey, colours: Colours) -> String {
     let mut text = preamble(survey);
     let lines: Vec<Vec<String>> = survey.findings.iter().map(|finding| row(finding, colours)).collect();
@@ -53,7 +53,7 @@ pub fn survey(survey: &Survey, colours: Colours) -> String {
     text
 }
 
-/// The experiments, one paragraph each.
+/// The experiments as text, one paragraph each.
 pub fn list(abouts: &[&About]) -> String {
     let paragraph = |about: &&About| {
         let cost = &about.cost;
@@ -129,10 +129,10 @@ fn shortened(value: &Value, unit: &str) -> String {
     let fits = |text: &String| text.chars().count() <= WIDEST;
     let Some(&last) = list.last().filter(|_| !fits(&whole)) else { return whole };
     let beginning = |count: usize| Value::List(list[..count].to_vec()).in_words(unit);
-    let mut told = (1..list.len())
+    let mut shortened_texts = (1..list.len())
         .rev()
         .map(|count| format!("{} \u{2026} {}", beginning(count), number(last as f64, unit)));
-    told.find(fits).unwrap_or(whole)
+    shortened_texts.find(fits).unwrap_or(whole)
 }
 
 /// Whether it could not be asked, and another of its kind answers.
@@ -191,9 +191,13 @@ mod tests {
 
     #[test]
     fn a_long_list_is_told_from_its_ends() {
-        let told = |kib: &[u64]| shortened(&Value::List(kib.iter().map(|one| one << 10).collect()), "bytes");
-        assert_eq!(told(&[16, 32, 16, 32, 32, 64, 64, 128]), "16 32 16 32 32 64 64 128 KiB");
-        assert_eq!(told(&[16, 64, 240, 960, 1792, 1024, 2048, 8192]), "16 64 240 960 KiB \u{2026} 8 MiB");
+        let shortened_texts =
+            |kib: &[u64]| shortened(&Value::List(kib.iter().map(|one| one << 10).collect()), "bytes");
+        assert_eq!(shortened_texts(&[16, 32, 16, 32, 32, 64, 64, 128]), "16 32 16 32 32 64 64 128 KiB");
+        assert_eq!(
+            shortened_texts(&[16, 64, 240, 960, 1792, 1024, 2048, 8192]),
+            "16 64 240 960 KiB \u{2026} 8 MiB"
+        );
         assert_eq!(shortened(&Value::Word("copy_on_write_and_more_than_that".to_owned()), "word").len(), 32);
     }
 }

@@ -9,8 +9,8 @@ use fathom_predict::validation::{self, Again, Agreement, Class, Held, Validation
 use fathom_program::units::Bytes;
 use fathom_run::provenance::{MachineFacts, Provenance};
 
-/// How well a model explains what it was fitted to, by what the jobs were about, and where its parameters come from. The page has
-/// each job and each parameter.
+/// The calibration as text: how well the model explains the jobs that it was fitted to, by stage, and where its parameters come
+/// from. The page has each job and each parameter.
 pub fn calibration(model: &Model, accounts: &[Account]) -> String {
     let rows: Vec<Vec<String>> = accounts.iter().map(about).collect();
     let mut text = table::rows(&["measured jobs", "count", "median error", "largest", "drift"], &rows);
@@ -51,7 +51,7 @@ fn about(account: &Account) -> Vec<String> {
 const SCALE: f64 = 0.5;
 const HALF: usize = 10;
 
-/// The table by class, and one line per job with its error drawn.
+/// The validation as text: the table by class, and one line per job with its error drawn.
 pub fn validation(validation: &Validation, colours: Colours) -> String {
     let missed: String = missed(validation).iter().map(|line| colours.bad(line) + "\n").collect();
     let refused: String =
@@ -67,7 +67,7 @@ pub fn validation(validation: &Validation, colours: Colours) -> String {
     )
 }
 
-/// The same as a page in Markdown, with the date and the machine, so that documents need no figure that is typed.
+/// The validation as a page in Markdown, with the date and the machine, so that no document needs a typed figure.
 pub fn validation_markdown(validation: &Validation) -> String {
     let Provenance { version, started, machine, mount, .. } = &validation.provenance;
     let day = started.split('T').next().unwrap_or_default();
@@ -135,7 +135,7 @@ fn jobs(validation: &Validation, colours: Colours) -> String {
     header.insert(4, String::new());
     let mut lines = by_job(validation);
     for (cells, job) in lines.iter_mut().zip(&validation.jobs) {
-        let drawn = sketch::beside_zero(job.error, job.noise_floor, SCALE, HALF);
+        let drawn = sketch::around_zero(job.error, job.noise_floor, SCALE, HALF);
         let error = std::mem::take(&mut cells[4]);
         cells[4] = if job.is_covered { error } else { colours.open(&error) };
         cells.insert(4, drawn);
@@ -235,8 +235,8 @@ fn disturbed(validation: &Validation) -> Option<String> {
 /// The classes in which jobs that the calibration ran as well have changed by more than the model may be off, if any.
 fn changed(validation: &Validation) -> Option<String> {
     let is_far = |one: &&Again| one.change().abs() > validation::bar(&one.class);
-    let told = |one: &Again| format!("{} {:+.1} %", one.class, one.change() * 100.0);
-    let changed: Vec<String> = validation.again.iter().filter(is_far).map(told).collect();
+    let in_words = |one: &Again| format!("{} {:+.1} %", one.class, one.change() * 100.0);
+    let changed: Vec<String> = validation.again.iter().filter(is_far).map(in_words).collect();
     (!changed.is_empty()).then(|| {
         format!(
             "changed: jobs that the calibration ran as well have another rate now: {}. The model describes the machine as it \

@@ -14,7 +14,7 @@ pub(super) const HEADER: [&str; 7] =
 /// Columns of a bar.
 const BAR: usize = 16;
 
-/// The comparison as text: a block per state and size of a call, a line per program, its bar beside the quickest's.
+/// The comparison as text: a block per state and size of a call, a line per program, with a bar relative to the quickest.
 pub fn versus(versus: &Versus, colours: Colours) -> String {
     let mut text = format!("{}: a file of {}\n\n", place(&versus.provenance), Bytes(versus.file_bytes));
     let mut entries: Vec<&Entry> = versus.entries.iter().collect();

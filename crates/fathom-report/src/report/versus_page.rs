@@ -54,16 +54,16 @@ pub(crate) fn versus_page(versus: &Versus) -> String {
 
 /// Whether another program differs from Fathom beyond its interval, one sentence per program.
 fn sentences(entries: &[&Entry]) -> Vec<String> {
-    let mut told: Vec<(&str, [Vec<String>; 3])> = Vec::new();
+    let mut programs: Vec<(&str, [Vec<String>; 3])> = Vec::new();
     for entry in entries {
         let Some([_, low, high]) = entry.rate_over_fathoms else { continue };
         let name = name(entry);
         let which = if low > 1.0 { 0 } else { 1 + usize::from(high < 1.0) };
-        let at = told.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-            told.push((name, Default::default()));
-            told.len() - 1
+        let at = programs.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+            programs.push((name, Default::default()));
+            programs.len() - 1
         });
-        told[at].1[which].push(Bytes(entry.block_bytes).to_string());
+        programs[at].1[which].push(Bytes(entry.block_bytes).to_string());
     }
     let said = |(name, sizes): (&str, [Vec<String>; 3])| {
         let parts: Vec<String> = ["faster", "no clear difference", "slower"]
@@ -74,7 +74,7 @@ fn sentences(entries: &[&Entry]) -> Vec<String> {
             .collect();
         format!("{name} compared with Fathom's own loop: {}.", parts.join("; "))
     };
-    told.into_iter().map(said).collect()
+    programs.into_iter().map(said).collect()
 }
 
 fn name(entry: &Entry) -> &str {

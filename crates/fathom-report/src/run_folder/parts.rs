@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::{Error, read_json, write_json};
 use fathom_predict::sweep::{Cell, Plan};
 
-/// The folder of a sweep.
+/// The folder of a sweep's cells.
 #[derive(Debug, Clone)]
 pub struct Parts {
     directory: PathBuf,
@@ -29,12 +29,12 @@ const CELLS: &str = "cells";
 const UNFINISHED: &str = ".unfinished";
 
 impl Parts {
-    /// Whether a folder is one of a sweep.
+    /// Whether a folder is that of a sweep.
     pub fn are_in(directory: &Path) -> bool {
         directory.join(PLAN).exists()
     }
 
-    /// The folder for the cells of a plan, made where it is not there.
+    /// The folder for the cells of a plan; it is made if it does not exist.
     ///
     /// # Errors
     /// [`Error::OtherPlan`] where it has cells of another plan, [`Error::File`] where it can't be made or read.
@@ -50,7 +50,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// A folder that is there, and its plan.
+    /// Opens an existing folder, and reads its plan.
     ///
     /// # Errors
     /// [`Error::File`] and [`Error::Damaged`] where it has no plan.
@@ -58,17 +58,17 @@ impl Parts {
         Ok((Self { directory: directory.to_owned() }, read_json(&directory.join(PLAN))?))
     }
 
-    /// The folder.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.directory
     }
 
-    /// A finished cell; none where it is missing, or cut short by a crash of the machine.
+    /// A finished cell; none where it is missing, or was cut short by a crash of the machine.
     pub fn cell(&self, cell: usize) -> Option<Cell> {
         read_json(&self.file(cell)).ok().filter(|read: &Cell| read.cell == cell)
     }
 
-    /// Keeps a finished cell.
+    /// Writes a finished cell.
     ///
     /// # Errors
     /// [`Error::File`] where it can't be written.
@@ -76,7 +76,7 @@ impl Parts {
         whole(&self.file(cell.cell), cell)
     }
 
-    /// Removes what killed processes left unfinished; for when no process works there any more.
+    /// Removes what killed processes left unfinished. Call this when no process works in the folder any more.
     pub fn tidy(&self) {
         for folder in [self.directory.clone(), self.directory.join(CELLS)] {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -13,7 +13,7 @@ use fathom_survey::finding::{Evidence, Finding, Kind};
 use fathom_survey::recorded::Recorded;
 use fathom_survey::survey::{self, Plan, Survey};
 
-/// Asks every timing question of a survey again, of the samples that [`read`](super::read) gave with it, and draws the
+/// Asks every timing question of a survey again, of the samples that [`read`](super::read) returned with it, and infers the
 /// findings anew.
 ///
 /// What witnesses showed and what the kernel declared stays as it was recorded, and so does a

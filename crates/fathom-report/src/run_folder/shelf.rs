@@ -10,15 +10,15 @@ use chrono::{DateTime, Utc};
 
 use super::Error;
 
-/// How many results the shelf holds.
+/// The most results that the shelf holds.
 pub const SHELVED: usize = 10;
 
 /// What results are of; the name of a folder on the shelf begins with it.
 const COMMANDS: [&str; 10] =
     ["survey", "curve", "syscalls", "versus", "run", "predict", "sweep", "calibrate", "validate", "trace"];
 
-/// Makes a folder on the shelf for a result of `command`, has `fill` put it there, and takes down the oldest beyond
-/// [`SHELVED`]. Gives the folder and what `fill` gave. Nothing is left of a folder that could not be filled.
+/// Makes a folder on the shelf for a result of `command`, fills it by `fill`, and removes the oldest folders beyond [`SHELVED`].
+/// Returns the folder and the result of `fill`. A folder that could not be filled is removed.
 ///
 /// # Errors
 /// [`Error::File`] where the folder can't be made, and what `fill` says.

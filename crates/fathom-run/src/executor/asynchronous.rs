@@ -350,7 +350,7 @@ fn steps<C: Counter, T: Thread, R: Recorder<T::Label>>(
     }
 }
 
-/// Where the kernel lacked resources, what is left is handed over again; whoever is to stop, stops.
+/// Submits again what the kernel had no resources for, unless the run is to stop.
 fn stop_or_submit<C: Counter, L: Copy>(
     clock: C,
     requests: &mut Requests<L>,

@@ -268,7 +268,7 @@ impl Descriptors for Own {
                 None => window(clock, || Ok(0)),
             };
         }
-        // Else its close would be in nobody's window, yet change the file.
+        // Dropped later, its close would change the file outside of any timed window.
         drop(open);
         let (window, opened) = match call.kind {
             CallKind::OpenDirect => window(clock, || file::open_for(&self.path, Access::DIRECT)),

@@ -1,25 +1,25 @@
 //! How many requests were under way, and how many one call handed over or took, in fio's classes.
 
-/// Counts in fio's classes. Those of depths begin at 1, 2, 4 and so on to 64; those of batches end at 0, 4, 8 and so on
-/// to 64, and the last one is open.
+/// How many requests were under way, and how many were submitted and completed at once, counted in fio's classes. Depths begin at
+/// 1, 2, 4 and so on to 64; batches end at 0, 4, 8 and so on to 64, and the last class is open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Levels {
-    /// Requests, by how many were under way once they were handed over.
+    /// Requests, by the number of requests under way after they were submitted.
     pub under_way: [u64; 7],
-    /// Calls that hand requests over, by how many.
+    /// Calls that submit requests, by how many they submit.
     pub submitted: [u64; 7],
-    /// Calls that take results, by how many.
+    /// Calls that take results, by how many they take.
     pub completed: [u64; 7],
 }
 
 impl Levels {
-    /// Of so many transfers that were made one after the other.
+    /// The levels of transfers that were made one after the other.
     pub fn one_by_one(transfers: u64) -> Self {
         let at = |class: usize| std::array::from_fn(|index| if index == class { transfers } else { 0 });
         Self { under_way: at(0), submitted: at(1), completed: at(1) }
     }
 
-    /// So many requests were handed over together, and then so many were under way.
+    /// Counts a call that submitted requests, and the requests under way after it.
     #[inline]
     pub(crate) fn submit(&mut self, requests: u32, under_way: u32) {
         self.under_way[depth_class(under_way)] += u64::from(requests);

@@ -21,7 +21,7 @@ pub(crate) struct Special {
 
 /// What a read or a write becomes.
 enum Way {
-    /// `preadv2(2)` and `pwritev2(2)` with flags, and with RWF_HIPRI in so many of a hundred.
+    /// `preadv2(2)` and `pwritev2(2)` with flags; `polled_percent` of a hundred transfers also have RWF_HIPRI.
     Flags { flags: u32, polled_percent: u8, transfers: u64 },
     /// `splice(2)` through a pipe.
     Splice(Pipe),
@@ -29,9 +29,9 @@ enum Way {
     Allocate,
     /// `ftruncate(2)` to the offset of a write.
     Truncate,
-    /// Nothing.
+    /// No call at all.
     Null,
-    /// The CPU is kept busy for so long.
+    /// Keeps the CPU busy for this time.
     Burn(Duration),
 }
 

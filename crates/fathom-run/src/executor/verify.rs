@@ -119,7 +119,7 @@ impl Verifier {
             wanted[16..20].copy_from_slice(&found[16..20]);
         }
         if found != wanted {
-            return Err((at, format!("the header of {}", told(&wanted)), told(&found)));
+            return Err((at, format!("the header of {}", in_words(&wanted)), in_words(&found)));
         }
         match self.checksum {
             None => self.check_pattern(part, offset, at..at + HEADER),
@@ -162,7 +162,7 @@ fn fields(length: usize, offset: u64, number: u32) -> [u8; FIELDS] {
 }
 
 /// What a header says.
-fn told(fields: &[u8; FIELDS]) -> String {
+fn in_words(fields: &[u8; FIELDS]) -> String {
     let number = |at: usize| fields[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
     let offset = fields[8..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
     match fields.starts_with(&MAGIC) {

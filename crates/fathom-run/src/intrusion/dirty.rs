@@ -25,7 +25,7 @@ pub fn limit_dirty_data(background: u64, limit: u64) -> Result<Settings, String>
     )
 }
 
-/// Sets the age from which dirty data are written, and how often the kernel looks for such, for the whole machine.
+/// Sets the age at which dirty data are written, and how often the kernel looks for such data, for the whole machine.
 ///
 /// # Errors
 /// As [`Settings::change`].

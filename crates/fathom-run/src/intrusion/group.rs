@@ -12,7 +12,7 @@ use super::setting::{Change, Settings, unset};
 
 const PREFIX: &str = "fathom-";
 
-/// A group that this process is in. Dropping it moves the process back and removes the group.
+/// A control group that this process is in. Dropping it moves the process back and removes the group.
 #[derive(Debug)]
 pub struct Group {
     directory: PathBuf,
@@ -42,7 +42,7 @@ impl Group {
         Ok(group)
     }
 
-    /// Moves this process into a new group of the unified hierarchy with this limit on a device: a line of `io.max`.
+    /// Moves this process into a new group of the unified hierarchy with this limit on a device. The limit is a line of `io.max`.
     ///
     /// # Errors
     /// As [`of_memory`](Self::of_memory).

@@ -17,14 +17,14 @@ const NOTES: &str = "/run/fathom";
 /// The notes of this process.
 static LIVING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Settings that were changed together. Dropping it puts back what stood there.
+/// Kernel settings that were changed together. Dropping this restores their former values.
 #[derive(Debug)]
 pub struct Settings {
     note: PathBuf,
     _lock: OwnedFd,
 }
 
-/// A file of the kernel's and what is written to it.
+/// A file of the kernel and the value to write to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The file.
@@ -34,14 +34,14 @@ pub struct Change {
 }
 
 impl Change {
-    /// `value` for `file`.
+    /// The change that writes `value` to `file`.
     pub fn new(file: impl Into<PathBuf>, value: impl Into<String>) -> Self {
         Self { file: file.into(), value: value.into() }
     }
 }
 
 impl Settings {
-    /// Notes `undo` under `name` and makes `changes`, both in order. Where one fails, what was done is undone.
+    /// Writes a note of `undo` under `name`, then makes `changes`, both in order. If a change fails, those before it are undone.
     ///
     /// # Errors
     /// One sentence: another run has changed the same settings and lives; the note or a setting can't be written.
@@ -73,13 +73,13 @@ impl Drop for Settings {
     }
 }
 
-/// Puts back what this process has changed, while somebody may still be working under it.
+/// Restores what this process has changed, even if other threads still work with it.
 pub fn abandon() {
     let notes = living().clone();
     notes.iter().for_each(|note| drop(put_back(note)));
 }
 
-/// Puts back what runs that were killed have changed, and says what.
+/// Restores what killed runs have left changed, and returns a description of each.
 pub fn restore_leftovers() -> Vec<String> {
     let Ok(notes) = fs::read_dir(NOTES) else { return Vec::new() };
     let abandoned = |path: &PathBuf| open(path).is_ok_and(|note| lock_exclusive(&note).is_ok());

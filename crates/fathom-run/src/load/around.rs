@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fathom_program::job::Surroundings;
 use fathom_sys::{affinity, below, facts};
 
-/// This machine, as job files may refer to it.
+/// The facts of this machine that job files may refer to.
 pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'_> {
     Surroundings {
         page_size: facts::page_size(),
@@ -23,12 +23,13 @@ pub fn surroundings(variable: &dyn Fn(&str) -> Option<String>) -> Surroundings<'
     }
 }
 
-/// Where what a path names is read: as in fio `-` is standard input.
+/// The file to read for a path on the command line: as in fio, `-` is standard input.
 pub fn input(path: &Path) -> &Path {
     if path == Path::new("-") { Path::new("/dev/stdin") } else { path }
 }
 
-/// The regular files below a directory of another one, by their paths below that, in order. No links are followed.
+/// The regular files below a directory `path` of the directory `directory`, by their paths below it, in order. Links are not
+/// followed.
 pub fn files_below(directory: &Path, path: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut left = vec![PathBuf::from(path)];
@@ -47,7 +48,7 @@ pub fn files_below(directory: &Path, path: &str) -> Vec<String> {
     found
 }
 
-/// How long a regular file below a directory is, by its path there; none where there is none that can be read.
+/// The length of a regular file below a directory; none if there is no such file that can be read.
 pub fn length_below(directory: &Path, path: &str) -> Option<u64> {
     let file = below::open_below(directory, Path::new(path), false).ok()?;
     fathom_sys::file::status(file.as_fd()).ok()

@@ -13,12 +13,12 @@ use crate::executor::{self, Buffer, Control, Counters, OfJob, Recorder, System, 
 use crate::fault::Fault;
 use crate::instrument::Clock;
 
-/// What the calls of a burst took, in ns; the clock's own cost is in them.
+/// How long the calls of a burst took, in ns, including the cost of reading the clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Burst {
-    /// Each write, in order.
+    /// The time of each write, in order.
     pub writes_ns: Vec<f64>,
-    /// The fsync behind them.
+    /// The time of the fsync after the writes.
     pub sync_ns: f64,
 }
 

@@ -1,8 +1,8 @@
 //! Whether a CPU works for this program alone.
 //!
-//! Two CPUs are often threads of one core, and while the other one computes, a call that memory serves takes 1.2 to 1.6
-//! times as long. In a virtual machine the other may belong to somebody whom the kernel here does not know. A loop of loads that
-//! the first cache serves shows it: it lives on what two threads share, and takes up to twice as long.
+//! Two CPUs are often threads of one core, and while the other one computes, a cached call takes 1.2 to 1.6 times as long. In a
+//! virtual machine the other one may belong to a guest that the kernel here does not know. A loop of loads from the first cache
+//! shows it: the two threads share what the loop needs, so that it takes up to twice as long.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 /// What the loop reads, in lines of 64 bytes: half of a usual first cache.
 const LINES: usize = 256;
 const PASSES: usize = 64;
-/// The best of so many loops is taken, so that an interrupt in one does not count.
+/// The loop runs this often and the fastest counts, so that an interrupt in one does not.
 const LOOPS: usize = 3;
-/// A loop that takes so many times as long as the fastest so far runs alongside another's work: alone it varies by a
-/// twentieth, and beside work of any kind it takes 1.4 times as long and more.
-const BESIDE: f64 = 1.2;
-/// So long must nobody have worked alongside before a run, and after it: others come and go within a ms as well.
+/// If the loop takes this many times as long as the fastest so far, another program works on the core. Alone the loop varies
+/// by a twentieth; alongside work of any kind it takes 1.4 times as long and more.
+const DISTURBED: f64 = 1.2;
+/// How long the core must be free of other work before a run, and after it: others come and go within a ms as well.
 const BEFORE: Duration = Duration::from_millis(2);
 const AFTER: Duration = Duration::from_micros(500);
 /// How long all runs together are put off at most until then, and what part of what is left of it one run may take: where
@@ -30,7 +30,7 @@ pub enum Start {
     /// After a rest of 100 ms, as in fio 3.33 (`run_threads` of `backend.c`). Where a thread and those that serve it (a loop
     /// device's worker, a FUSE daemon) run depends on how busy they were just before.
     Rested,
-    /// When no other work runs on the same core, or after so long.
+    /// When no other work runs on the same core, or after this time at the latest.
     Calm(Duration),
 }
 
@@ -71,7 +71,7 @@ impl Calm {
         Self { patience, ..self }
     }
 
-    /// Before a run, on the thread that makes it: waits until nobody works alongside, but not for long.
+    /// Before a run, on the thread that makes it: waits until no other program works on the core, but not for long.
     pub(super) fn await_it(&self) {
         let left = Duration::from_nanos(self.left.load(Ordering::Relaxed));
         let patience = self.patience.min(left / PART);
@@ -99,7 +99,7 @@ impl Calm {
         self.was_disturbed.load(Ordering::Relaxed)
     }
 
-    /// Whether nobody works alongside from now on for so long.
+    /// Whether no other program works on the core from now on for this time.
     fn is_alone_for(&self, time: Duration) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < time {
@@ -114,7 +114,7 @@ impl Calm {
     fn is_alone(&self) -> bool {
         let took = (0..LOOPS).map(|_| pass()).min().unwrap_or(0);
         let fastest = self.fastest.fetch_min(took, Ordering::Relaxed).min(took);
-        took as f64 <= fastest as f64 * BESIDE
+        took as f64 <= fastest as f64 * DISTURBED
     }
 }
 

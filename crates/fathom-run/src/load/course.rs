@@ -1,4 +1,4 @@
-//! What the threads of jobs know of each other while they run: who waits for whom, and whose end ends others.
+//! What the threads of jobs know of each other while they run: which wait for others, and which end others when they end.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -58,7 +58,7 @@ pub(super) struct Member {
 const SLICE: Duration = Duration::from_millis(20);
 
 impl Course {
-    /// Of threads, by their jobs, which work on so many files.
+    /// The course of threads, given by their jobs, which work on this many files.
     pub(super) fn of<'a>(threads: impl Iterator<Item = (&'a Job, u32)>, files: usize) -> Self {
         let mut group = 0;
         let mut flows: Vec<Flow> = Vec::new();

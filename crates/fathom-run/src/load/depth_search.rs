@@ -24,15 +24,15 @@ pub(super) struct DepthSearch {
 /// What a look at the latencies says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing new, or a larger depth.
+    /// The depth is the same or larger.
     GoOn,
-    /// The depth is smaller: a new window begins when all that is under way is done.
+    /// The depth is smaller: a new window begins when all requests under way have ended.
     Smaller,
-    /// The depth is found: what is done from now on counts.
+    /// The depth is found: transfers count from now on.
     Found,
-    /// It was run for a window: the job is done.
+    /// The job has run for a window at the depth found, and ends.
     Done,
-    /// Not even one transfer at a time holds the latency.
+    /// Even one transfer at a time takes longer than the latency allowed.
     TooSlow,
 }
 

@@ -8,13 +8,13 @@ use fathom_sys::facts::{self, DeviceStat};
 /// What one disk did while jobs ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disk {
-    /// As the kernel calls it.
+    /// The kernel's name of the disk.
     pub name: String,
-    /// Whether the first of the disks is made of it.
+    /// Whether the first disk of the list is made of this one.
     pub is_below: bool,
-    /// What it did.
+    /// What the disk did.
     pub stat: DeviceStat,
-    /// For how long it was watched, in ms.
+    /// How long the disk was watched, in ms.
     pub watched_ms: u64,
 }
 

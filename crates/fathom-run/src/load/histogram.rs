@@ -50,12 +50,12 @@ impl Histogram {
         self.buckets[index(ticks)] += 1;
     }
 
-    /// Forgets everything.
+    /// Removes all values.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Adds what another has counted.
+    /// Adds the values of another histogram.
     pub fn merge(&mut self, other: &Self) {
         self.buckets.resize(self.buckets.len().max(other.buckets.len()), 0);
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
@@ -68,7 +68,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Counts all values together `factor` times as often, and each value as nearly so as that leaves.
+    /// Multiplies the number of values by `factor`; each value's count is rounded so that the total fits.
     pub fn repeated(&mut self, factor: f64) {
         let times = |count: u64| (count as f64 * factor).round() as u64;
         let (mut before, mut counted) = (0, 0);
@@ -134,7 +134,7 @@ impl Histogram {
     }
 }
 
-/// The bin in which a share of 0 to 1 of `count` values ends; bins are values and how many there are of them, in ascending order.
+/// The bin in which a share of 0 to 1 of `count` values ends. Bins are values with their counts, in ascending order.
 pub fn quantile<T>(bins: impl IntoIterator<Item = (T, u64)>, count: u64, share: f64) -> Option<T> {
     let rank = (share * count as f64).ceil().max(1.0) as u64;
     let mut seen = 0;

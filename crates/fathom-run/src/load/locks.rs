@@ -45,7 +45,7 @@ impl Locks {
     }
 }
 
-/// An engine that holds the lock of a call's file while the call is made; the wait for it is in nobody's window.
+/// An engine that holds the lock of a call's file while the call is made. The wait for the lock is not timed.
 pub(super) struct Locked<'a, E> {
     pub(super) engine: E,
     pub(super) locks: &'a Locks,

@@ -21,7 +21,7 @@ use fathom_sys::clock;
 /// Lines of one thread that are kept at most: 2^22, of 64 bytes each.
 pub(super) const MOST: usize = 1 << 22;
 
-/// What one thread has to log.
+/// What the log files of one thread will hold.
 #[derive(Debug, Clone)]
 pub struct Log {
     /// What the clock of `log_alternate_epoch` showed when the thread began; zero without one.

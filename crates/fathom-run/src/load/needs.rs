@@ -11,7 +11,7 @@ use crate::fault::Fault;
 use fathom_program::job::{Direction, Job, JobFile, Layout, Trim};
 use fathom_program::units::Bytes;
 
-/// What some jobs need at least.
+/// What jobs need at least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Bytes of disk for their files.
@@ -50,7 +50,8 @@ impl Needs {
 }
 
 impl Needs {
-    /// The same of jobs whose files are made smaller where the disk at `path` has no room for them; a note says so.
+    /// What jobs need, after their files were made smaller if the disk at `path` has no room for them; a note of the job file says
+    /// so.
     ///
     /// # Errors
     /// As [`of`](Self::of); a disk without room even so; a file system that does not tell its space.

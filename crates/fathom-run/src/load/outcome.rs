@@ -21,41 +21,41 @@ pub struct Outcome {
     pub syncs: Histogram,
     /// From the first transfer that counts to the end of the last, in ns.
     pub elapsed_ns: u64,
-    /// What a tick of the histograms is worth, in ns.
+    /// The length of a tick of the histograms, in ns.
     pub ns_per_tick: f64,
-    /// What was in the page cache just before; none where the kernel does not tell.
+    /// What was in the page cache just before the thread began; none where the kernel does not tell.
     pub cached_before: Option<Cached>,
-    /// What the thread used.
+    /// CPU time, context switches and page faults of the thread.
     pub usage: Usage,
-    /// What the device wrote while the threads of all jobs ran, where some sync and it counts.
+    /// What the device wrote while the threads of all jobs ran; none if no job syncs or the device has no counters.
     pub device_wrote: Option<Wrote>,
     /// Calls that failed without ending the job.
     pub errors: Errors,
-    /// The depth that `latency_target` came to; none without it.
+    /// The depth that `latency_target` led to; none without that option.
     pub depth: Option<u32>,
-    /// How many requests were under way, and handed over at once; none where calls are made one after the other.
+    /// How many requests were under way and submitted at once; none where calls are made one after the other.
     pub levels: Option<Levels>,
     /// Rates, sampled while the thread ran.
     pub sampled: SampledRates,
-    /// How steady the rate was, where the job is to end by that.
+    /// How steady the rate was, if the job ends when it is steady.
     pub steadiness: Option<Steadiness>,
-    /// What is logged of each transfer, where the job wants that; not of threads together.
+    /// The log of the thread's transfers, if the job writes one; none for several threads together.
     pub log: Option<Box<super::log::Log>>,
-    /// Every call, where the job logs them; not of threads together.
+    /// Every call, if the job logs calls; none for several threads together.
     pub calls: Option<Vec<super::log::Made>>,
 }
 
 /// Calls that failed without ending their job, as `continue_on_error` allows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Errors {
-    /// How many.
+    /// The number of errors.
     pub count: u64,
     /// The number of the first error; zero where there is none.
     pub first: u32,
 }
 
 impl Errors {
-    /// Counts so many of a kind.
+    /// Counts a number of errors of one kind.
     pub(super) fn add(&mut self, count: u32, errno: Errno) {
         self.count += u64::from(count);
         if self.first == 0 && count > 0 {
@@ -67,14 +67,14 @@ impl Errors {
 /// What a device has written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wrote {
-    /// Writes, as they were submitted.
+    /// The number of writes that were submitted.
     pub requests: u64,
     /// Bytes.
     pub bytes: u64,
 }
 
 impl Wrote {
-    /// What came on top of what was written `before`.
+    /// What the device has written since it had written `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
             requests: self.requests.saturating_sub(before.requests),
@@ -92,31 +92,33 @@ impl Wrote {
 pub struct Transfers {
     /// Bytes.
     pub bytes: u64,
-    /// The latencies of the calls, in ticks, and how many there were; of requests, from their submission to their end.
+    /// The latencies of the calls, in ticks, and their number; of asynchronous requests, from submission to completion.
     pub latency: Histogram,
     /// How long it took to submit requests, in ticks; empty where calls are made one after the other.
     pub submission: Histogram,
-    /// Of requests, both together.
+    /// Submission and latency of requests together, in ticks.
     pub total: Histogram,
-    /// How many transfers there were, where the latencies are not theirs.
+    /// The number of transfers, where the latencies are those of something else.
     pub blocks: Option<u64>,
-    /// How long they took in all, where that is less than the run: writes, and reads of what was written, one after the other.
+    /// How long these transfers took in all, in ns, where that is less than the run: with `verify`, writes and the reads that check
+    /// them run one after the other.
     pub ran_ns: Option<u64>,
-    /// The latencies of requests by their I/O priority, as `ioprio_set(2)` numbers it, where some have one of their own.
+    /// The latencies of requests by their I/O priority, as `ioprio_set(2)` numbers it, where some requests have a priority of their
+    /// own.
     pub by_priority: Vec<(u16, Latencies)>,
 }
 
 /// Latencies of requests, in ticks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Latencies {
-    /// From their submission to their end.
+    /// From submission to completion.
     pub latency: Histogram,
-    /// With the submission.
+    /// Including the submission.
     pub total: Histogram,
 }
 
 impl Transfers {
-    /// Adds others to these.
+    /// Adds the transfers of another thread.
     pub fn add(&mut self, other: &Transfers) {
         self.bytes += other.bytes;
         self.latency.merge(&other.latency);
@@ -141,19 +143,20 @@ impl Transfers {
         &mut self.by_priority[at].1
     }
 
-    /// How many transfers there were.
+    /// The number of transfers.
     pub fn count(&self) -> u64 {
         self.blocks.unwrap_or(self.latency.count())
     }
 }
 
 impl Outcome {
-    /// Of a thread that did nothing.
+    /// The outcome of a thread that did nothing.
     pub fn nothing(ns_per_tick: f64) -> Self {
         Self { ns_per_tick, ..Self::default() }
     }
 
-    /// The same with the times of the writes and of the reads of what was written apart, as fio tells them; those took so long.
+    /// The same outcome with separate times for the writes and for the reads that verify them, as fio reports them; the reads took
+    /// `verified_ns`.
     #[must_use]
     pub fn apart(mut self, job: &Job, verified_ns: u64) -> Self {
         if verified_ns > 0 {
@@ -180,7 +183,7 @@ impl Outcome {
         self
     }
 
-    /// What it would be had it gone on like this, `factor` times as long.
+    /// The outcome that the thread would have had if it had gone on at the same rates for `factor` times as long.
     #[must_use]
     pub fn prolonged(mut self, factor: f64) -> Self {
         for side in &mut self.transfers {
@@ -192,7 +195,7 @@ impl Outcome {
         self
     }
 
-    /// The threads of a run as one: counts and bytes are added up, the longest time is kept. None of none.
+    /// The threads of a run as one: counts and bytes are added up, the longest time is kept. None without threads.
     pub fn together(threads: &[Outcome]) -> Option<Outcome> {
         let (first, others) = threads.split_first()?;
         Some(others.iter().fold(first.clone(), |mut sum, one| {
@@ -201,7 +204,7 @@ impl Outcome {
         }))
     }
 
-    /// Adds what was done after this: the times are added up as well.
+    /// Adds an outcome that came after this one: times are added up as well.
     pub fn follow(&mut self, next: &Outcome) {
         let elapsed_ns = self.elapsed_ns + next.elapsed_ns;
         let ran = [Direction::Read, Direction::Write].map(|side| self.ran_ns(side) + next.ran_ns(side));
@@ -213,13 +216,13 @@ impl Outcome {
         }
     }
 
-    /// How many requests were under way, and handed over at once.
+    /// How many requests were under way, and submitted at once.
     pub fn levels(&self) -> Levels {
         let transfers = self.calls() + self.trims.count();
         self.levels.unwrap_or_else(|| Levels::one_by_one(transfers))
     }
 
-    /// Adds what another thread did to what this one did.
+    /// Adds the outcome of a thread that ran at the same time.
     pub fn add(&mut self, other: &Outcome) {
         if self.levels.is_some() || other.levels.is_some() {
             let mut levels = self.levels();
@@ -251,7 +254,7 @@ impl Outcome {
         };
     }
 
-    /// Transfers in both directions.
+    /// The number of transfers in both directions.
     pub fn calls(&self) -> u64 {
         self.transfers.iter().map(Transfers::count).sum()
     }
@@ -263,8 +266,8 @@ impl Outcome {
         all.quantile(share) as f64 * self.ns_per_tick
     }
 
-    /// The latency, of requests with their submission, that a share of the transfers does not exceed, of the direction that has more
-    /// of them, in ns; none of no transfers.
+    /// The latency that a share of the transfers does not exceed, in ns, of the direction that has more transfers; for requests it
+    /// includes the submission. None without transfers.
     pub fn latency_of_most_ns(&self, share: f64) -> Option<f64> {
         let most = self.transfers.iter().max_by_key(|side| side.latency.count())?;
         let whole = if most.total.count() > 0 { &most.total } else { &most.latency };
@@ -281,13 +284,13 @@ impl Outcome {
         per_second(self.transfers[direction as usize].bytes, self.ran_ns(direction))
     }
 
-    /// Bytes per second in all directions of its job. Reads that verify what was written do not count.
+    /// Bytes per second in all directions of the job. Reads that verify written data do not count.
     pub fn bytes_per_second_of(&self, job: &Job) -> f64 {
         job.directions().map(|direction| self.bytes_per_second(direction)).sum()
     }
 }
 
-/// So many of something in so many ns, per second.
+/// The rate of `count` events in `ns`, per second.
 pub fn per_second(count: u64, ns: u64) -> f64 {
     if ns == 0 { 0.0 } else { count as f64 / (ns as f64 / 1e9) }
 }

@@ -14,7 +14,7 @@ use fathom_program::job::{
     Blocks, Course, Depth, Direction, Engine, EngineOptions, Job, Order, Pattern, Placement,
 };
 
-/// The first line that a program says of itself; nothing where it can't be run.
+/// The first line that a program prints about its version; none if it can't be run.
 pub fn version(program: &str) -> Option<String> {
     let output =
         Command::new(program).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
@@ -22,7 +22,7 @@ pub fn version(program: &str) -> Option<String> {
     output.status.success().then(|| text.lines().next().unwrap_or(program).to_owned())
 }
 
-/// Whether fio's calls are those of [`run`](super::run), and all of them tell how long they took.
+/// Whether fio makes the same calls for a job as [`run`](super::run), and reports the time of each.
 pub fn is_same_in_fio(job: &Job) -> bool {
     let is_fixed = |blocks: Blocks| blocks.least == blocks.most;
     // A file is dropped from the cache between passes by fio's own rules, and fdatasync(2) is not in its times.
@@ -52,8 +52,8 @@ pub fn is_same_in_fio(job: &Job) -> bool {
         && !is_timed
 }
 
-/// What fio is called with for a job on a file that is there, of which [`is_same_in_fio`] holds; the state of the cache
-/// is not fio's to set.
+/// The arguments with which fio runs a job on an existing file. The job is one of which [`is_same_in_fio`] holds; fio leaves the
+/// state of the cache as it is.
 pub fn fio_arguments(job: &Job, path: &str) -> Vec<String> {
     let [read, write] = job.blocks.map(|blocks| blocks.least);
     let mut arguments = vec![
@@ -109,7 +109,7 @@ fn order(job: &Job, read_percent: u8) -> &'static str {
 /// How fio is asked to tell. By itself it has percentiles of the time after the submission alone, in which an engine may wait.
 const REPORT: [&str; 2] = ["--output-format=json", "--lat_percentiles=1"];
 
-/// What fio tells of the one job that it ran.
+/// What fio reports of the one job that it ran.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FioReport(Value);
 
@@ -131,7 +131,7 @@ impl FioReport {
         self.0[direction.name()]["io_bytes"].as_u64()
     }
 
-    /// How long reading or writing took, rounded up to whole ms, in ns.
+    /// How long reading or writing took, in ns; fio rounds up to whole ms.
     pub fn runtime_ns(&self, direction: Direction) -> Option<f64> {
         Some(self.0[direction.name()]["runtime"].as_f64()? * 1e6)
     }
@@ -147,13 +147,13 @@ impl FioReport {
         of(Direction::Read) + of(Direction::Write)
     }
 
-    /// The 99th percentile of the latencies of the direction that has more of them, in ns.
+    /// The 99th percentile of the latencies, in ns, of the direction that has more transfers.
     pub fn p99_ns(&self) -> Option<f64> {
         self.latency_ns(0.99)
     }
 
-    /// The latency, from the submission on, that a share of the transfers does not exceed, of the direction that has more of them,
-    /// in ns; none where fio does not tell that percentile.
+    /// The latency from submission on that a share of the transfers does not exceed, in ns, of the direction that has more
+    /// transfers; none if fio does not report that percentile.
     pub fn latency_ns(&self, share: f64) -> Option<f64> {
         let calls = |direction: &Direction| self.0[direction.name()]["total_ios"].as_u64();
         let most = [Direction::Read, Direction::Write].into_iter().max_by_key(calls)?;
@@ -161,8 +161,8 @@ impl FioReport {
         percentiles[format!("{:.6}", share * 100.0)].as_f64()
     }
 
-    /// The sum of all times of a direction's calls, in ns: those of `clat_ns`, the call alone, or `lat_ns`, with what fio
-    /// does before it.
+    /// The sum of the times of a direction's calls, in ns. `which` is `clat_ns`, the call alone, or `lat_ns`, with what fio does
+    /// before it.
     pub fn calls_ns(&self, direction: Direction, which: &str) -> Option<f64> {
         sum_ns(&self.0[direction.name()][which])
     }
@@ -177,8 +177,8 @@ fn sum_ns(times: &Value) -> Option<f64> {
     Some(times["mean"].as_f64()? * times["N"].as_f64()?)
 }
 
-/// Has fio run a job of which [`is_same_in_fio`] holds, on the file that [`run`](super::run) would take and from the
-/// same state of the cache. fio ends with the time allowed and with an interrupt.
+/// Runs a job by fio. It is one of which [`is_same_in_fio`] holds, and runs on the file and from the state of the cache that
+/// [`run`](super::run) would take. fio is ended with the time allowed and by an interrupt.
 ///
 /// # Errors
 /// Those of [`run`](super::run); that fio can't be run, or fails.
@@ -197,15 +197,15 @@ pub fn run_fio(job: &Job, testbed: &mut Testbed) -> Result<FioReport, Fault> {
         // fio touches its buffer beforehand where it may write; a first touch takes longer than a copy.
         command.args([format!("--rw={}", order(job, 50)), "--rwmixread=100".to_owned()]);
     }
-    let told = finish(&mut command, &path, testbed).and_then(|said| FioReport::of(&said));
+    let report = finish(&mut command, &path, testbed).and_then(|said| FioReport::of(&said));
     // However it ended, so much may have been written.
-    let written = told.as_ref().ok().and_then(|told| told.bytes(Direction::Write)).unwrap_or(wanted);
+    let written = report.as_ref().ok().and_then(|report| report.bytes(Direction::Write)).unwrap_or(wanted);
     testbed.count_written(written);
-    told
+    report
 }
 
-/// Has fio run a job from its words, as [`words_of`](fathom_program::job::words_of) gives them, on the files that
-/// [`run`](super::run) would take and from the same state of the cache; all threads of the job are reported as one.
+/// Runs a job by fio from its options, as [`words_of`](fathom_program::job::words_of) gives them, on the files and from the state
+/// of the cache that [`run`](super::run) would take; all threads of the job are reported as one.
 ///
 /// # Errors
 /// As [`run_fio`].
@@ -226,11 +226,11 @@ pub fn run_as_written(words: &[String], job: &Job, testbed: &mut Testbed) -> Res
         false => format!("--filename={}", names.join(":")),
     });
     command.args(["--group_reporting", "--thread", "--eta=never"]).args(REPORT);
-    let told = FioReport::of(&finish(&mut command, &path, testbed)?)?;
+    let report = FioReport::of(&finish(&mut command, &path, testbed)?)?;
     // What the engine 'null' writes goes nowhere.
-    let written = told.bytes(Direction::Write).filter(|_| job.engine.has_files());
+    let written = report.bytes(Direction::Write).filter(|_| job.engine.has_files());
     testbed.count_written(written.unwrap_or(0));
-    Ok(told)
+    Ok(report)
 }
 
 /// Runs fio to its end, in the directory of the job's file; gives what it printed.
@@ -249,7 +249,7 @@ fn finish(command: &mut Command, file: &Path, testbed: &Testbed) -> Result<Vec<u
     Ok(text_of(said))
 }
 
-/// Reads a stream to its end on a thread of its own, so that nobody waits for a full pipe.
+/// Reads a stream to its end on a thread of its own, so that the program never waits for a full pipe.
 fn all_of(stream: Option<impl Read + Send + 'static>) -> thread::JoinHandle<io::Result<Vec<u8>>> {
     thread::spawn(move || {
         let mut text = Vec::new();
@@ -294,11 +294,14 @@ mod tests {
         let text = br#"note: both iodepth >= 1 and synchronous I/O engine are selected
 {"jobs": [{"read": {"io_bytes": 4096, "runtime": 3, "lat_ns": {"mean": 1500.5, "N": 4}, "clat_ns": {"mean": 1000, "N": 4}},
 "sync": {"lat_ns": {"mean": 2.5, "N": 2}}}]}"#;
-        let told = FioReport::of(text).unwrap();
-        assert_eq!((told.bytes(Direction::Read), told.runtime_ns(Direction::Read)), (Some(4096), Some(3e6)));
-        assert_eq!(told.calls_ns(Direction::Read, "lat_ns"), Some(6002.0));
-        assert_eq!(told.calls_ns(Direction::Read, "clat_ns"), Some(4000.0));
-        assert_eq!((told.syncs_ns(), told.bytes(Direction::Write)), (Some(5.0), None));
+        let report = FioReport::of(text).unwrap();
+        assert_eq!(
+            (report.bytes(Direction::Read), report.runtime_ns(Direction::Read)),
+            (Some(4096), Some(3e6))
+        );
+        assert_eq!(report.calls_ns(Direction::Read, "lat_ns"), Some(6002.0));
+        assert_eq!(report.calls_ns(Direction::Read, "clat_ns"), Some(4000.0));
+        assert_eq!((report.syncs_ns(), report.bytes(Direction::Write)), (Some(5.0), None));
         assert!(FioReport::of(b"{}").is_err() && FioReport::of(b"fio: no such job\n").is_err());
     }
 

@@ -12,19 +12,19 @@ use fathom_sys::{Error, file};
 use super::Testbed;
 use crate::fault::Fault;
 
-/// Where all processes wait for each other, for each group of jobs.
+/// The points at which all processes wait for each other, for each group of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meeting {
-    /// Each has its files.
+    /// Each process has its files.
     LaidOut,
-    /// Each has them open: the jobs begin.
+    /// Each process has its files open: the jobs begin.
     Begin,
     /// The jobs have ended.
     Ended,
 }
 
 impl Meeting {
-    /// Its name.
+    /// The name of the point.
     pub fn name(self) -> &'static str {
         match self {
             Self::LaidOut => "laid out",
@@ -58,21 +58,21 @@ impl fmt::Debug for Ranks {
 }
 
 impl Ranks {
-    /// A process among others, which waits for them by `meet`.
+    /// One process among others. It waits for them by calling `meet`.
     pub fn new(
         meet: impl Fn(Meeting, &Path, usize) -> Result<Option<PathBuf>, Fault> + Send + Sync + 'static,
     ) -> Self {
         Self { meet: Arc::new(meet), most: None, is_guest: false, host: None }
     }
 
-    /// The same, whose jobs go on after their `runtime` until each process has moved as much as the fastest one had by then, which is
-    /// IOR's wear-out. `most` takes the bytes that a job has moved here and gives the most of all processes.
+    /// The same process, whose jobs go on after their `runtime` until each process has moved as much as the fastest one had by
+    /// then: IOR's wear-out. `most` takes the bytes that a job has moved here and returns the maximum over all processes.
     #[must_use]
     pub fn wearing_out(self, most: impl Fn(u64) -> Result<u64, Fault> + Send + Sync + 'static) -> Self {
         Self { most: Some(Arc::new(most)), ..self }
     }
 
-    /// The same, which makes no files and uses those of another process for everything.
+    /// The same process, which makes no files and uses those of another process for everything.
     #[must_use]
     pub fn as_guest(self) -> Self {
         Self { is_guest: true, ..self }
@@ -80,7 +80,7 @@ impl Ranks {
 }
 
 impl Testbed {
-    /// From now on the jobs of each group begin when those of other processes do.
+    /// Makes the jobs of each group begin together with those of other processes, from now on.
     pub fn meet_with(&mut self, ranks: Option<Ranks>) {
         self.ranks = ranks;
     }

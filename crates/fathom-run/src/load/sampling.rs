@@ -11,13 +11,13 @@ const SIDES: usize = 3;
 /// Samples of one rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sampled {
-    /// How many.
+    /// The number of samples.
     pub count: u64,
-    /// The least.
+    /// The smallest sample.
     pub min: u64,
-    /// The most.
+    /// The largest sample.
     pub max: u64,
-    /// Their mean.
+    /// The mean of the samples.
     pub mean: f64,
     /// The sum of the squares of what they are off from the mean.
     squares: f64,
@@ -33,12 +33,12 @@ impl Sampled {
         self.squares += off * (rate as f64 - self.mean);
     }
 
-    /// The standard deviation of a sample; zero below two.
+    /// The standard deviation of the samples; zero below two.
     pub fn deviation(&self) -> f64 {
         if self.count < 2 { 0.0 } else { (self.squares / (self.count - 1) as f64).sqrt() }
     }
 
-    /// Adds another thread's to these, all figures as they are: that is what fio does.
+    /// Adds the samples of another thread figure by figure, minima, maxima and means included, as fio does.
     pub fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.min += other.min;
@@ -58,7 +58,7 @@ pub struct SampledRates {
 }
 
 impl SampledRates {
-    /// Adds another thread's to these.
+    /// Adds the samples of another thread.
     pub fn add(&mut self, other: &Self) {
         let sides = self.bandwidth.iter_mut().chain(&mut self.iops);
         sides.zip(other.bandwidth.iter().chain(&other.iops)).for_each(|(mine, theirs)| mine.add(theirs));

@@ -8,22 +8,22 @@ use fathom_program::job::SteadyState;
 /// How steady a job was when it ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steadiness {
-    /// What was asked for.
+    /// The rule of the job.
     pub rule: SteadyState,
-    /// Whether that ended the job.
+    /// Whether the job ended because the rule was met.
     pub is_attained: bool,
-    /// The greatest deviation from the mean, where that decides; zero as long as there are too few rates.
+    /// The greatest deviation from the mean, if the rule is about that; zero as long as there are too few rates.
     pub deviation: f64,
-    /// The slope by second, where that decides.
+    /// The slope per second, if the rule is about that.
     pub slope: f64,
-    /// That of the two which decides, in percent of the mean where the rule is.
+    /// The deviation or the slope, whichever the rule is about; in percent of the mean if the rule is.
     pub criterion: f64,
-    /// Transfers and bytes of each of the last seconds, as many as must be steady; zeros for those that did not come.
+    /// Transfers and bytes of each of the last seconds, as many seconds as must be steady; zeros for seconds that were not reached.
     pub rates: Vec<[u64; 2]>,
 }
 
 impl Steadiness {
-    /// The means of the transfers and of the bytes.
+    /// The means of the transfers and of the bytes per second.
     pub fn means(&self) -> [u64; 2] {
         let count = self.rates.len().max(1) as u64;
         [0, 1].map(|kind: usize| self.rates.iter().map(|rate| rate[kind]).sum::<u64>() / count)

@@ -96,7 +96,7 @@ impl Testbed {
         })
     }
 
-    /// From now on each run's threads begin then.
+    /// Sets when the threads of each further run begin.
     pub fn begin_when(&mut self, start: Start) {
         self.start = start;
         if let Start::Calm(patience) = start {
@@ -108,12 +108,12 @@ impl Testbed {
         self.calm.as_ref().filter(|_| self.start != Start::Rested)
     }
 
-    /// Whether somebody worked alongside the last run when it ended, where runs wait for calm.
+    /// Whether another program worked on the same core when the last run ended; known only if runs wait for calm.
     pub fn was_disturbed(&self) -> bool {
         self.calm().is_some_and(Calm::was_disturbed)
     }
 
-    /// Bytes written so far, with those that filled the files.
+    /// Bytes written so far, including those that filled the files.
     pub fn bytes_written(&self) -> u64 {
         self.files.bytes_written()
     }
@@ -124,8 +124,8 @@ impl Testbed {
         Some(Wrote { requests: stat.requests[1] + stat.merged[1], bytes: stat.bytes[1] })
     }
 
-    /// Bytes that the kernel has taken out of memory since the testbed was made, whose ever they were; none where it does not
-    /// count.
+    /// Bytes that the kernel has reclaimed from any process since the testbed was made; none where the kernel does not
+    /// count them.
     pub fn reclaimed_bytes(&self) -> Option<u64> {
         Some(facts::reclaimed_bytes()?.saturating_sub(self.reclaimed_before?))
     }
@@ -135,7 +135,7 @@ impl Testbed {
         self.limits.max_write.saturating_sub(self.files.bytes_written())
     }
 
-    /// Makes the files of jobs that run together, unless they are there and long enough.
+    /// Makes the files of jobs that run together, unless they exist and are long enough.
     ///
     /// # Errors
     /// A job that [`Job::check`] refuses; more to write than the budget allows, before the first byte.
@@ -235,7 +235,7 @@ impl Testbed {
         Ok(())
     }
 
-    /// Has what a job wrote over on the device before it runs again, where its files are there.
+    /// Writes the dirty data of a job's files to the device before the job runs again, if the files exist.
     ///
     /// # Errors
     /// What `fsync(2)` gives.
@@ -250,7 +250,7 @@ impl Testbed {
         Ok(())
     }
 
-    /// Drops the files of a job from the page cache, where they are there.
+    /// Drops the files of a job from the page cache, if they exist.
     ///
     /// # Errors
     /// What `fsync(2)` and `posix_fadvise(2)` give.
@@ -265,9 +265,9 @@ impl Testbed {
         Ok(())
     }
 
-    /// Has the CPU's caches give up what a job finds in the page cache, where all of it is there: how much of it they hold
-    /// depends on what came before, and on what others' work has pushed out of them meanwhile. Nothing is done where there is
-    /// no file yet, it can't be mapped, or nobody can tell what is cached.
+    /// Removes a job's data from the CPU's caches, if the page cache holds all of them. Otherwise the share that the CPU's
+    /// caches hold would depend on what ran before, and on what other programs have pushed out of them. Nothing is done if
+    /// there is no file yet, the file can't be mapped, or the kernel does not tell what is cached.
     ///
     /// # Errors
     /// A job that makes no sense, a file that can't be opened.
@@ -286,9 +286,8 @@ impl Testbed {
         Ok(())
     }
 
-    /// Has the page cache hold so many bytes of a file that is all hole, none of them in the CPU's caches, until this is
-    /// dropped. The file itself stays as long as the testbed; where it can't be had without taking space, it goes at once, and is
-    /// not tried again.
+    /// Fills the page cache with `bytes` of a file that is all hole, none of them in the CPU's caches, until the result is dropped.
+    /// The file stays as long as the testbed. Where such a file takes space, it is removed at once, and is not tried again.
     ///
     /// # Errors
     /// Where such a file can't be made or read, or takes space.
@@ -326,13 +325,13 @@ impl Testbed {
         Ok(folios)
     }
 
-    /// Removes the files of a job, so that it finds none the next time.
+    /// Removes the files of a job, so that it begins without them the next time.
     pub fn remove(&mut self, job: &Job) {
         names(job).for_each(|name| self.files.forget(&name));
     }
 
-    /// Brings the cache into the state that the first thread of a job begins with, for another program to
-    /// do the same, and counts what of its region is in it then.
+    /// Brings the cache into the state that the first thread of a job begins with, for another program that runs the job, and
+    /// counts what of its region is cached then.
     ///
     /// # Errors
     /// A job without a size, and what the calls give.
@@ -458,7 +457,7 @@ impl Testbed {
         self.ticks_per_second
     }
 
-    /// What whoever waits for the runs looks at.
+    /// What code that waits for the runs can watch.
     pub fn watch(&self) -> &Watch {
         &self.watch
     }
@@ -476,19 +475,19 @@ impl Testbed {
         self.limits.deadline
     }
 
-    /// Takes bytes that somebody else wrote out of the budget.
+    /// Subtracts bytes that another program wrote from the budget.
     pub fn count_written(&mut self, bytes: u64) {
         self.files.count_written(bytes);
     }
 }
 
-/// Pages of a hole that are in the page cache, and leave it when this goes.
+/// Pages of a hole that are in the page cache. Dropping this removes them from it.
 #[derive(Debug)]
 pub struct Folios(pub(super) OwnedFd);
 
 impl Drop for Folios {
     fn drop(&mut self) {
-        // Whoever keeps them does no harm but to the next run.
+        // If they stay, only the next run suffers.
         let _ = cache::advise(&self.0, 0, 0, Advice::DontNeed);
     }
 }

@@ -8,8 +8,8 @@ use super::log::{Kind, MOST, files, transfers};
 use super::outcome::Outcome;
 use fathom_program::job::Job;
 
-/// Writes the logs of jobs; gives one sentence on each that holds less than there was. Threads that share a file stand in
-/// it one after the other.
+/// Writes the logs of jobs; returns a sentence about each log that is incomplete. Threads that share a file are written one after
+/// the other.
 ///
 /// # Errors
 /// A file that can't be made or written, with its path.

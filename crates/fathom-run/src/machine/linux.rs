@@ -29,10 +29,10 @@ use crate::witness::{Declared, Witness};
 use fathom_program::units::Ticks;
 use fathom_program::workload::{Buffer as Fill, CacheState, Pass, ScratchFile, Workload};
 
-/// What a run may cost.
+/// What a run may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes that may be written in all.
+    /// The number of bytes that may be written in all.
     pub max_write: u64,
     /// When everything must have ended.
     pub deadline: Option<Instant>,
@@ -61,7 +61,8 @@ struct Tally {
 }
 
 impl Linux {
-    /// A machine that works in a private directory below `path` until it is dropped.
+    /// A machine that works in a private directory below `path` until it is dropped. Runs check `interrupt` between operations;
+    /// once it is set, they end with [`Fault::Interrupted`].
     ///
     /// `interrupt` is looked at between operations; once it is set, runs end with [`Fault::Interrupted`].
     ///
@@ -94,7 +95,7 @@ impl Linux {
         })
     }
 
-    /// Bytes written so far, with those that filled the scratch files.
+    /// Bytes written so far, including those that filled the scratch files.
     pub fn bytes_written(&self) -> u64 {
         self.files.bytes_written()
     }
@@ -104,7 +105,7 @@ impl Linux {
         self.bytes_read
     }
 
-    /// Removes the scratch files, and says what could not be removed; dropping does the same in silence.
+    /// Removes the scratch files, and reports what could not be removed; dropping does the same in silence.
     ///
     /// # Errors
     /// The first removal that failed, twice.
@@ -120,7 +121,7 @@ impl Linux {
         provided.inspect_err(|_| self.forget(wanted))
     }
 
-    /// After a fault nobody knows what is in the files: the next run makes them anew.
+    /// After a fault the content of the files is unknown: the next run makes them anew.
     fn forget(&mut self, damaged: &[ScratchFile]) {
         damaged.iter().for_each(|file| self.files.forget(&file.name));
     }

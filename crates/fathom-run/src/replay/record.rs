@@ -11,36 +11,36 @@ use super::How;
 use crate::executor::{Recorder, Window};
 use crate::load::{Histogram as Latencies, quantile};
 
-/// What [`Replayed`] is called where it is written.
+/// The schema of a written [`Replayed`].
 pub const SCHEMA: &str = "fathom.replay/1";
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Replayed {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// How it was replayed.
+    /// The settings of the replay.
     #[serde(flatten)]
     pub how: How,
-    /// Threads.
+    /// The number of threads.
     pub threads: u64,
-    /// From the first operation to the end of the last.
+    /// The time from the first operation to the end of the last.
     #[serde(rename = "elapsed_ns", with = "nanos")]
     pub elapsed: Duration,
     /// Reads.
     pub reads: Moved,
     /// Writes.
     pub writes: Moved,
-    /// Operations of the trace that are not replayed: forks, maps, failed ones, and those that say too little.
+    /// Operations of the trace that are not replayed: forks, maps, failed ones, and those that lack details.
     pub left_out: u64,
-    /// Bytes that laid the files out.
+    /// Bytes written to lay the files out.
     pub laid_out_bytes: u64,
 }
 
 /// Reads, or writes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
-    /// How many.
+    /// The number of operations.
     pub operations: u64,
     /// Bytes that they moved.
     pub bytes: u64,
@@ -49,12 +49,12 @@ pub struct Moved {
     pub time: Duration,
     /// How long each took, in ns, by powers of two.
     pub took_ns: Histogram,
-    /// The same as finely as a job keeps it: the middle of each bucket in ns, and how many lie in it.
+    /// The same times at the resolution of a job's histogram: the middle of each bucket in ns, and how many lie in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies_ns: Vec<(u64, u64)>,
-    /// How long the same took in the trace, where that says so.
+    /// How long the same operations took in the trace, if the trace says so.
     pub recorded_ns: Histogram,
-    /// Those that moved another number of bytes than in the trace.
+    /// Operations that moved another number of bytes than in the trace.
     pub different: u64,
 }
 
@@ -118,7 +118,7 @@ impl Recorder<u32> for Record<'_> {
 }
 
 impl Replayed {
-    /// The latency that a share of all reads and writes does not exceed, in ns; none of nothing.
+    /// The latency that a share of all reads and writes does not exceed, in ns; none without operations.
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         let mut all = [self.reads.latencies_ns.as_slice(), &self.writes.latencies_ns].concat();
         all.sort_unstable();

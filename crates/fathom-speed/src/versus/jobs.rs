@@ -158,8 +158,8 @@ impl Bench for Both<'_> {
                 Some(sum.latency_of_most_ns(0.99).unwrap_or(0.0)),
             )
         } else {
-            let told = run_as_written(&self.words[index / 2], job, self.testbed)?;
-            (told.iops(), told.p99_ns())
+            let report = run_as_written(&self.words[index / 2], job, self.testbed)?;
+            (report.iops(), report.p99_ns())
         };
         if per_second <= 0.0 {
             return Err(Fault::Unsupported("it transfers nothing".to_owned()));

@@ -140,11 +140,11 @@ impl Bench for Programs<'_> {
             let said = String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or_default().to_owned();
             return Err(Fault::Unsupported(format!("{} failed: {said}", task.name())));
         }
-        let told = match task.program {
-            Program::Fio(_) => told_by_fio(&output.stdout, task.operation.direction()),
-            _ => told_by_dd(&String::from_utf8_lossy(&output.stderr)),
+        let reported = match task.program {
+            Program::Fio(_) => reported_by_fio(&output.stdout, task.operation.direction()),
+            _ => reported_by_dd(&String::from_utf8_lossy(&output.stderr)),
         };
-        let Reported { bytes, inside_ns, calls_ns } = told.ok_or_else(|| {
+        let Reported { bytes, inside_ns, calls_ns } = reported.ok_or_else(|| {
             Fault::Unsupported(format!("{} prints its time in an unknown format", task.name()))
         })?;
         if task.operation != Operation::Read {
@@ -168,7 +168,7 @@ fn pass(operation: Operation, file_bytes: u64, block_bytes: u64, state: State) -
         size: Some(file_bytes),
         invalidate: state == State::Cold,
         pre_read: state == State::Cached,
-        // dd gives no hint, so nobody does.
+        // dd gives no hint, so no program does.
         fadvise_hint: false,
         ..Job::named("versus")
     }
@@ -229,7 +229,7 @@ struct Reported {
 }
 
 /// dd's last line: `67108864 bytes (67 MB, 64 MiB) copied, 0.0123 s, 5.4 GB/s`.
-fn told_by_dd(text: &str) -> Option<Reported> {
+fn reported_by_dd(text: &str) -> Option<Reported> {
     let line = text.lines().find(|line| line.contains(" copied, "))?;
     let bytes = line.split(' ').next()?.parse().ok()?;
     let seconds: f64 = line.split(" copied, ").nth(1)?.split(' ').next()?.parse().ok()?;
@@ -238,11 +238,11 @@ fn told_by_dd(text: &str) -> Option<Reported> {
 
 /// Of fio's JSON. Its runtime is rounded up to whole ms, so half of one is taken off; the mean latency times
 /// the number of calls is exact, and leaves out what fio does between them.
-fn told_by_fio(text: &[u8], direction: Direction) -> Option<Reported> {
-    let told = program::FioReport::of(text).ok()?;
-    let calls = told.calls_ns(direction, "lat_ns")?;
-    let inside_ns = told.runtime_ns(direction)? - 0.5e6;
-    let bytes = told.bytes(direction)?;
+fn reported_by_fio(text: &[u8], direction: Direction) -> Option<Reported> {
+    let reported = program::FioReport::of(text).ok()?;
+    let calls = reported.calls_ns(direction, "lat_ns")?;
+    let inside_ns = reported.runtime_ns(direction)? - 0.5e6;
+    let bytes = reported.bytes(direction)?;
     (inside_ns > 0.0).then_some(Reported { bytes, inside_ns, calls_ns: Some(calls) })
 }
 
@@ -310,14 +310,17 @@ mod tests {
     #[test]
     fn what_programs_tell_is_understood() {
         let dd = "1024+0 records in\n1024+0 records out\n67108864 bytes (67 MB, 64 MiB) copied, 0.0123456 s, 5.4 GB/s\n";
-        let told = told_by_dd(dd).unwrap();
-        assert!(told.bytes == 67_108_864 && (told.inside_ns - 12_345_600.0).abs() < 1.0);
-        assert_eq!(told_by_dd("dd: failed to open 'x': No such file or directory\n"), None);
+        let reported = reported_by_dd(dd).unwrap();
+        assert!(reported.bytes == 67_108_864 && (reported.inside_ns - 12_345_600.0).abs() < 1.0);
+        assert_eq!(reported_by_dd("dd: failed to open 'x': No such file or directory\n"), None);
         let fio = br#"note: both iodepth >= 1 and synchronous I/O engine are selected
 {"jobs": [{"read": {"io_bytes": 4096, "runtime": 3, "lat_ns": {"mean": 1500.5, "N": 4}}}]}"#;
-        let told = Reported { bytes: 4096, inside_ns: 2.5e6, calls_ns: Some(6002.0) };
-        assert_eq!(told_by_fio(fio, Direction::Read), Some(told));
-        assert_eq!((told_by_fio(fio, Direction::Write), told_by_fio(b"{}", Direction::Read)), (None, None));
+        let reported = Reported { bytes: 4096, inside_ns: 2.5e6, calls_ns: Some(6002.0) };
+        assert_eq!(reported_by_fio(fio, Direction::Read), Some(reported));
+        assert_eq!(
+            (reported_by_fio(fio, Direction::Write), reported_by_fio(b"{}", Direction::Read)),
+            (None, None)
+        );
     }
 
     #[test]

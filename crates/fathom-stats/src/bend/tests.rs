@@ -31,11 +31,11 @@ fn law(seed: u64, points: &[Point]) -> Result<Bends, String> {
 
 #[test]
 fn the_fixed_cost_and_the_half_size_are_covered() {
-    for (sigma, fixed, price) in [(0.02, 250.0, 0.12), (0.05, 250.0, 0.12), (0.1, 100_000.0, 1.0)] {
-        let truth = fixed / price;
+    for (sigma, fixed, per_byte) in [(0.02, 250.0, 0.12), (0.05, 250.0, 0.12), (0.1, 100_000.0, 1.0)] {
+        let truth = fixed / per_byte;
         let (mut covered, mut near, mut bent) = (0, Score::default(), 0);
         for seed in 0..SEEDS {
-            let bends = answer(seed, &planted(seed, sigma, |size| fixed + price * size)).unwrap();
+            let bends = answer(seed, &planted(seed, sigma, |size| fixed + per_byte * size)).unwrap();
             bent += usize::from(bends.pieces.len() > 1);
             let Half::At(half) = bends.half else {
                 near.count(None);
@@ -75,14 +75,14 @@ fn a_change_of_price_is_found_where_it_is() {
 #[test]
 fn two_changes_are_two() {
     let time = |size: f64| {
-        let price = if size < 1e5 {
+        let per_byte = if size < 1e5 {
             0.1
         } else if size < 5e6 {
             0.2
         } else {
             0.13
         };
-        100.0 + price * size
+        100.0 + per_byte * size
     };
     let bends = law(1, &planted(1, 0.02, time)).unwrap();
     assert_eq!(bends.pieces.iter().map(|piece| piece.first).collect::<Vec<_>>(), [0, 8, 14]);
@@ -110,12 +110,12 @@ fn times_that_keep_to_no_law_give_none() {
 }
 
 #[test]
-fn noise_shows_no_change_of_price() {
+fn noise_shows_no_change_of_cost() {
     let mut score = Score::default();
     for seed in 0..3 * SEEDS {
         let points = planted(seed, 1.0, |size| 250.0 + 0.1 * size);
-        let told = law(seed, &points).is_ok_and(|bends| bends.pieces.len() > 1);
-        score.count(told.then_some(false));
+        let has_bend = law(seed, &points).is_ok_and(|bends| bends.pieces.len() > 1);
+        score.count(has_bend.then_some(false));
     }
     score.assert_silent("noise of sigma 1");
 }

@@ -297,7 +297,7 @@ fn what_follows_a_tooth_is_no_finer_comb() {
 fn a_block_whose_appends_get_cheaper_to_its_end_hides_no_finer_comb_and_one_with_a_step_may() {
     // ext4 with blocks of 1 KiB on a machine with very even calls, in 128 bytes: the middle lies above what comes after it.
     const PLACES: [f64; 8] = [1840.0, 1105.0, 1024.0, 1008.0, 1003.0, 997.0, 992.0, 991.0];
-    let told = |seed: u64, middle: f64, sigma: f64| {
+    let answer = |seed: u64, middle: f64, sigma: f64| {
         let level = |i: usize| {
             PLACES[i % 8]
                 * if i % 8 == 4 { middle } else { 1.0 }
@@ -309,13 +309,13 @@ fn a_block_whose_appends_get_cheaper_to_its_end_hides_no_finer_comb_and_one_with
         find(&Rounds::new(&latencies, 2320).unwrap(), &options).map(|combs| combs.fundamental.period)
     };
     for sigma in [0.01, 0.03] {
-        let answers: Vec<_> = (0..40).map(|seed| told(seed, 1.0, sigma)).collect();
-        assert!(answers.iter().all(|told| told.is_err() || *told == Ok(8)), "{answers:?}");
-        let answered = answers.iter().filter(|told| told.is_ok()).count();
+        let answers: Vec<_> = (0..40).map(|seed| answer(seed, 1.0, sigma)).collect();
+        assert!(answers.iter().all(|answer| answer.is_err() || *answer == Ok(8)), "{answers:?}");
+        let answered = answers.iter().filter(|answer| answer.is_ok()).count();
         assert!(answered >= 36, "{answered} of 40 at {sigma}");
         // A comb twice as fine whose teeth are 1.5 to 8 % high.
         for height in [1.015, 1.03, 1.08] {
-            let wrong = (0..40).filter(|&seed| told(seed, height, sigma) == Ok(8)).count();
+            let wrong = (0..40).filter(|&seed| answer(seed, height, sigma) == Ok(8)).count();
             assert_eq!(wrong, 0, "{height} {sigma}");
         }
     }

@@ -18,7 +18,7 @@ const WIDTHS: [f64; 5] = [1.0, 2.0, 4.0, 8.0, f64::INFINITY];
 /// What a ramp without an end is measured by.
 const MOST: f64 = 64.0;
 /// What comes before a knee is followed back as long as a unit costs no more than this factor of its least:
-/// there the price of the operation is the only thing that falls.
+/// there only the fixed cost of the operation, spread over more units, falls.
 const FALLEN: f64 = 1.25;
 /// Sizes before a knee and behind it, or it would be drawn through single ones.
 const BEFORE: usize = 3;
@@ -132,7 +132,7 @@ fn best(curve: Curve<'_>, shapes: impl Iterator<Item = Shape>) -> Option<Law> {
 fn least_squares(shape: Shape, curve: Curve<'_>, wanted: [bool; 3]) -> Option<[f64; 3]> {
     let mut left = vec![vec![0.0; 3]; 3];
     let mut right = [0.0; 3];
-    // Sizes span decades: the price of the operation is brought to the scale of the others first.
+    // Sizes span decades: the fixed cost of the operation is brought to the scale of the others first.
     let smallest = *curve.sizes.first()?;
     for (&size, log) in curve.sizes.iter().zip(curve.logs) {
         let mut terms = shape.terms(size);

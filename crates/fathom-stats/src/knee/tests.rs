@@ -53,7 +53,7 @@ fn ramp(knee: f64, width: f64, rise: f64) -> impl Fn(f64) -> f64 {
     move |size| 400.0 + 0.1 * size * (1.0 + rise * share(size))
 }
 
-/// A price that falls as copies get longer, by no law that is fitted: prefetching warms up.
+/// The time of a copy, whose cost per byte falls with its length, by no law that is fitted: prefetching warms up.
 fn warming(size: f64) -> f64 {
     300.0 + 3.0 * size.sqrt() + 0.05 * size
 }
@@ -144,7 +144,7 @@ fn where_there_is_none_none_is_told_within_its_bound() {
                 _ => panic!("{name} {seed}: {verdict:?}"),
             }
         }
-        show(name, &format!("{none} told none, {low} with a bound too low, {silent} silent"));
+        show(name, &format!("{none} found none, {low} with a bound too low, {silent} silent"));
         assert!(low <= 5 && silent <= most_silent, "{name}: {low} too low, {silent} silent");
     }
 }
@@ -160,7 +160,7 @@ fn a_clear_rise_is_never_none_and_a_negligible_one_no_knee() {
             knees += u32::from(matches!(negligible, Verdict::Knee(_)));
         }
     }
-    show("at the margins", &format!("{none} of 900 told as none, {knees} of 900 as a knee"));
+    show("at the margins", &format!("{none} of 900 found as none, {knees} of 900 as a knee"));
     assert!(none <= 9 && knees <= 9, "{none} {knees}");
 }
 

@@ -95,11 +95,11 @@ fn stalls_of_real_devices_are_told_from_hits() {
             // Noise at 6 % of the reads would strike some positions in all of 3 rounds.
             let noise = if rounds == 3 { 0.03 } else { 0.06 };
             let disk = virtual_disk().with(rounds, noise);
-            let told = score(&disk, window, with_reference);
-            told.assert_never_wrong(&format!("virtual disk, window {window}, {rounds} rounds"));
+            let result = score(&disk, window, with_reference);
+            result.assert_never_wrong(&format!("virtual disk, window {window}, {rounds} rounds"));
             let device = loop_device().with(rounds, 0.01);
-            let told = score(&device, window, with_reference);
-            told.assert_never_wrong(&format!("loop device, window {window}, {rounds} rounds"));
+            let result = score(&device, window, with_reference);
+            result.assert_never_wrong(&format!("loop device, window {window}, {rounds} rounds"));
         }
     }
 }

@@ -13,7 +13,7 @@ use std::slice;
 
 use super::layouts::{self, COPY_ON_WRITE, EXTENTS, INDIRECT, MEMORY, scheme_of};
 use super::pointers::{self, Shown};
-use super::silence::told;
+use super::silence::answer_or_silence;
 use super::{About, Along, Cost, Experiment, Figure, Others, Session, block_size, direct_pointers};
 use crate::case::{Basis, Case, Kernel, Truth};
 use crate::finding::{Evidence, Finding, Kind, Status, Value};
@@ -40,7 +40,7 @@ impl Experiment for AllocationScheme {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        Ok(match told(pointers::by_timing(session))? {
+        Ok(match answer_or_silence(pointers::by_timing(session))? {
             Ok(found) => Evidence::measured(Kind::Timing, pointers::TIMED, word(INDIRECT))
                 .resting_on(found.confidence, found.samples),
             Err(_) => Evidence::inconclusive(
@@ -88,13 +88,13 @@ impl Experiment for AllocationScheme {
     }
 
     fn explain(&self, finding: &Finding) -> Option<String> {
-        let told = match finding.word()? {
+        let words = match finding.word()? {
             INDIRECT => "Files are made of single blocks, with blocks of pointers between them.",
             EXTENTS => "Files are made of runs of blocks, and an overwrite stays in its place.",
             COPY_ON_WRITE => "An overwrite goes to another place: the old bytes are never written over.",
             _ => "Files live in the page cache and nowhere else.",
         };
-        Some(told.to_owned())
+        Some(words.to_owned())
     }
 }
 

@@ -7,9 +7,9 @@ use super::prelude::*;
 /// How many runs to make. What decides is in the samples alone, so that a recording decides the same.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Batches {
-    /// At least so many, whatever they take.
+    /// The fewest rounds, however long they take.
     pub(super) fewest: u32,
-    /// At most so many.
+    /// The most rounds.
     pub(super) most: u32,
     /// No more once all have taken this long together.
     pub(super) enough: Duration,

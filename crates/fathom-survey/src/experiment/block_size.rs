@@ -11,7 +11,7 @@
 
 use super::layouts::{self, Layout};
 use super::prelude::*;
-use super::silence::{Answer, Silence, inconclusive, told};
+use super::silence::{Answer, Silence, answer_or_silence, inconclusive};
 use super::{needs_no_file, page_size};
 use crate::finding::Agreement;
 use crate::inference::combs::{self, Combs, NoAnswer, Taller, Wanted};
@@ -64,7 +64,7 @@ impl Experiment for BlockSize {
             for rounds in [session.rounds(rounds[0], 10), rounds[1]] {
                 let samples = session.observe(workload(size, count, rounds))?;
                 match combs::find(&samples.latencies(APPENDS, 0), samples.positions(APPENDS), size, wanted) {
-                    Ok(found) => match told(judge(session, &found))? {
+                    Ok(found) => match answer_or_silence(judge(session, &found))? {
                         Ok(evidence) => return Ok(evidence),
                         Err(silence) => reason = silence.reason,
                     },
@@ -93,7 +93,7 @@ impl Experiment for BlockSize {
             ("sparse_st_blocks", layouts::unit(witness, |layout| layout.allocated)),
             ("seek_hole", layouts::unit(witness, data)),
         ] {
-            evidence.push(match told(unit)? {
+            evidence.push(match answer_or_silence(unit)? {
                 Ok(bytes) => Evidence::measured(Kind::Witness, method, Value::Whole(bytes)),
                 Err(Silence { reason, .. }) => {
                     Evidence::inconclusive(Kind::Witness, method, format!("{method}: {reason}"))

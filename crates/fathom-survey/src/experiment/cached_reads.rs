@@ -1,4 +1,4 @@
-//! What a cached read costs: so much for the call, and so much for each page.
+//! What a cached read costs: a part for the call, and a part for each page.
 //!
 //! Reads of 4 to 64 KiB of the same 512 KiB again and again, all sizes in every round; a straight line
 //! through the medians of the sizes, each weighing by its share, gives both. The line is tested: where

@@ -30,7 +30,7 @@ const DECLARED: &str = "commit_option";
 const IDLE: usize = 0;
 const ASKED: usize = 1;
 const BUSY: usize = 2;
-/// Syncs of known files beside each that is asked about, of which the first warm up.
+/// Syncs of known files for each file that is asked about; the first of them warm up.
 const KNOWN: u64 = 7;
 const WARM: usize = 2;
 const CHANGING: &str = "a sync after the same wait is now fast and now slow";

@@ -65,7 +65,7 @@ impl Experiment for CopyKnee {
                 let [level, clear] = knee.interval.map(|size| size as u64);
                 let evidence =
                     measured(Value::Whole(knee.at as u64)).within(level, clear).caveat(bracket(&knee));
-                knee.misses.iter().map(told).fold(evidence, Evidence::caveat)
+                knee.misses.iter().map(in_words).fold(evidence, Evidence::caveat)
             }
             Verdict::None(most) => measured(Value::Word("none".to_owned())).caveat(format!(
                 "between {} and {} a byte costs at no size {:.0} % more than at a smaller one; up to {:.0} % counts as none",
@@ -160,7 +160,7 @@ fn bracket(knee: &Knee) -> String {
 }
 
 /// Which law the other looks speak for.
-fn told(misses: &Misses) -> String {
+fn in_words(misses: &Misses) -> String {
     format!(
         "{} fits better: on readings that were not used for the fit a straight line is off by {:.1} %, paper E's law by {:.1} %, a ramp by {:.1} %",
         if misses.paper_e <= misses.ramp { "paper E's law" } else { "the ramp" },

@@ -33,9 +33,9 @@ const SLOT: u64 = BYTES / READS;
 const MOST_RUNS: u32 = 24;
 /// The slots are visited in strides of so many, so that no reader seems to go forward.
 const STRIDE: u64 = 13;
-/// A cold read that takes less than so many cached ones has not been to a device.
+/// A cold read that takes less than this many times a cached one did not reach a device.
 const FEWEST_TIMES: f64 = 2.0;
-/// The device's counters are in whole milliseconds: so many make the error small beside the sum.
+/// The device's counters are in whole milliseconds: with this sum the rounding error is small.
 const ENOUGH_MS: u64 = 40;
 /// It is read no longer than this, however quick it is.
 const LONGEST: Duration = Duration::from_millis(400);
@@ -76,13 +76,13 @@ impl Experiment for DeviceLatency {
     fn witness(&self, witness: &mut dyn Witness) -> Result<Vec<Evidence>, Fault> {
         // The block layer counts a part of what a reader waits for: no answer to the same question, and
         // so no vote. It stands next to the answers in words.
-        let told = counted(witness)?.map(|[waited, device]| {
+        let evidence = counted(witness)?.map(|[waited, device]| {
             let text = format!(
                 "of {waited} that reads in a row take each, the block layer counts {device} for the device"
             );
             Evidence::inconclusive(Kind::Witness, WITNESS, text)
         });
-        Ok(told.into_iter().collect())
+        Ok(evidence.into_iter().collect())
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {

@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use super::prelude::*;
-use super::silence::{Answer, evidence, inconclusive, told};
+use super::silence::{Answer, answer_or_silence, evidence, inconclusive};
 use super::{dirty_data, in_memory};
 use crate::inference::throttle::{self, DRAINS_ALONG, Onset, SOME_WAIT, Waiting};
 use fathom_run::witness::Counter;
@@ -70,7 +70,7 @@ impl Experiment for DirtyThrottlePoint {
         if witness.declared().is_memory_only() {
             return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
-        if let Err(silence) = told(dirty_data::tried(witness))? {
+        if let Err(silence) = answer_or_silence(dirty_data::tried(witness))? {
             return Ok(vec![silence.evidence(Kind::Witness, WITNESS)]);
         }
         if let Some(percent) = witness.declared().strict_share {
@@ -126,11 +126,13 @@ fn point(session: &mut Session<'_>) -> Answer<Evidence> {
     // A set must fit into the budget, or nothing could be made of what is seen.
     while written_by(length, SET) <= session.write_budget() {
         match bursts(session, &mut written, length, 1)?[..] {
-            [Waiting::From(ref onset)] => match told(confirmed(session, &mut written, twice(onset)))? {
-                Ok(evidence) => return Ok(evidence),
-                Err(silence) if silence.reason == SOME_WAIT => reason = silence.reason,
-                Err(silence) => return inconclusive(silence.reason),
-            },
+            [Waiting::From(ref onset)] => {
+                match answer_or_silence(confirmed(session, &mut written, twice(onset)))? {
+                    Ok(evidence) => return Ok(evidence),
+                    Err(silence) if silence.reason == SOME_WAIT => reason = silence.reason,
+                    Err(silence) => return inconclusive(silence.reason),
+                }
+            }
             [Waiting::DrainsAlong] => {
                 keeps_up += 1;
                 reason = DRAINS_ALONG.to_owned();

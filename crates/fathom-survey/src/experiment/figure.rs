@@ -3,19 +3,18 @@
 /// The figure of an experiment's readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
-    /// Latency against the place in the file, of the pass with the most places; how latencies spread where no pass
-    /// has many.
+    /// Latency against the place in the file, of the pass with the most places; a distribution of latencies where no pass has many.
     Sweep {
         /// What the passes over these places are, in order; passes beyond them are named by their calls.
         passes: &'static [&'static str],
     },
-    /// The same, and folded at four times the period.
+    /// Latency against the place in the file, and folded at four times the period.
     Comb,
     /// Latency against the place in the file, over all runs, which begin at different bytes.
     Interleaved,
     /// Latency of single reads against the distance from what was read first.
     Probes,
-    /// Latency against the size of a call, with the line that two questions share.
+    /// Latency against the size of a call, with the fitted line, from which two questions take their answers.
     CostLine {
         /// The parameter that is the cost at size zero.
         call: &'static str,
@@ -26,29 +25,29 @@ pub enum Figure {
     },
     /// Throughput against the size of a call.
     Rates,
-    /// Time of a sync against the age of what it syncs.
+    /// Time of a sync against the age of the data that it writes.
     Ages,
-    /// How latencies spread.
+    /// The distribution of latencies.
     Spread,
-    /// The extents that were seen, one after the other.
+    /// The extents of the file, one after the other.
     Extents,
 }
 
-/// Where an answer lies along a file. All in bytes from the start of the file.
+/// Where an answer lies along a file. All values in bytes from the start of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Along {
-    /// At one.
+    /// At one place.
     At(f64),
-    /// At one that is so far from the end.
+    /// At one place, given by its distance from the end.
     FromEnd(f64),
-    /// Every `period` bytes, from `first` on.
+    /// At every `period` bytes, from `first` on.
     Every {
         /// The first place.
         first: f64,
         /// The distance from one to the next.
         period: f64,
     },
-    /// Every `period` bytes, where the slowest calls are.
+    /// At every `period` bytes, where the slowest calls are.
     EveryWait {
         /// The distance from one to the next.
         period: f64,

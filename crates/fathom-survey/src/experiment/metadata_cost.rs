@@ -25,7 +25,7 @@ const SIZES: [u64; 2] = [10, 1000];
 const NEW: u64 = 8;
 /// Listings in a row, of which the first one warms up.
 const LISTINGS: u64 = 4;
-/// A call that takes less than so many readings of the clock tells nothing.
+/// A call that takes less than this many times a reading of the clock can't be measured.
 const FEWEST_TIMES: f64 = 2.0;
 /// What is slower by less than this share in the large directory is not mentioned.
 const LEAST_GROWTH: f64 = 0.1;
@@ -147,7 +147,7 @@ impl Experiment for MetadataCost {
 }
 
 /// What the calls in one directory took, in ns without the clock's own cost: of each kind all, and the median of each
-/// round; and readings of the clock alone, one beside each creation.
+/// round; and readings of the clock alone, one for each creation.
 #[derive(Default)]
 struct Seen {
     all: [Vec<f64>; KINDS.len()],

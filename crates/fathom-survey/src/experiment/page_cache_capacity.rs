@@ -21,7 +21,7 @@ const PASSES: [&str; 3] =
     ["as reading the file left it", "again at once: known hits", "after dropping it: known misses"];
 const FIRST_PART: &str = "it is the first part of a file that stays, not the last";
 const WITNESS: &str = "cachestat_after_one_reading";
-/// Two files must agree on the capacity to within this share of it, beside the distance of their probes.
+/// Two files must agree on the capacity to within this share of it, in addition to the distance of their probes.
 const AGREE_WITHIN: f64 = 0.02;
 /// Below this it is no question of time.
 const MOMENTS: Duration = Duration::from_secs(10);

@@ -98,7 +98,7 @@ impl Experiment for PageCachePolicy {
     }
 
     fn explain(&self, finding: &Finding) -> Option<String> {
-        let told = match finding.word()? {
+        let words = match finding.word()? {
             "lru" => "What was used least recently goes first: one long reading takes the place of all else.",
             "fifo" => "What came first goes first, however often it was used since.",
             "clock" => "What came first goes first, unless it was used since the last look at it.",
@@ -113,7 +113,7 @@ impl Experiment for PageCachePolicy {
             }
             _ => "Anything may go, whatever its use.",
         };
-        Some(told.to_owned())
+        Some(words.to_owned())
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::needs_no_file;
 use super::prelude::*;
-use super::silence::{Answer, evidence, inconclusive, recalled, told};
+use super::silence::{Answer, answer_or_silence, evidence, inconclusive, recalled};
 use crate::inference::combs::{self, Combs, NoAnswer, Wanted};
 
 pub(super) struct PageSize;
@@ -79,7 +79,7 @@ impl Experiment for PageSize {
 
 /// The page in bytes, where faults of fresh memory tell.
 pub(super) fn by_faults(session: &mut Session<'_>) -> Result<Option<u64>, Fault> {
-    Ok(told(recalled(session, fault_comb))?.ok().map(|found| found.fundamental.period))
+    Ok(answer_or_silence(recalled(session, fault_comb))?.ok().map(|found| found.fundamental.period))
 }
 
 /// The comb of faults; asked once per survey.

@@ -10,7 +10,7 @@ use std::slice;
 
 use super::layouts::{self, INDIRECT, MEMORY, last_where, scheme_of};
 use super::prelude::*;
-use super::silence::{Answer, evidence, inconclusive, recalled, told};
+use super::silence::{Answer, answer_or_silence, evidence, inconclusive, recalled};
 use crate::inference::pointers::{Pointers, Sweep, Window, at, peaks, pointers};
 
 /// The name of the method that times writes.
@@ -184,7 +184,7 @@ const MOST_LEVELS: u64 = 4;
 
 /// Whether a block far from the start of a file takes more than itself.
 pub(super) fn shown(witness: &mut dyn Witness) -> Result<Shown, Fault> {
-    let block = match told(layouts::unit(witness, |layout| layout.allocated))? {
+    let block = match answer_or_silence(layouts::unit(witness, |layout| layout.allocated))? {
         Ok(block) => block,
         Err(silence) => return Ok(Shown::Unclear(format!("st_blocks: {}", silence.reason))),
     };

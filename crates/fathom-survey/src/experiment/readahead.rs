@@ -7,7 +7,7 @@ use super::silence::{Answer, Silence, Unanswered, evidence, inconclusive};
 use crate::inference::reach::{self, Edge, Probed, Reach};
 use crate::inference::stalls::{self, Regularity, Waits};
 
-/// The size of one read in bytes: small beside every window, and what the papers used.
+/// The size of one read in bytes: small compared with every window, and what the papers used.
 pub(super) const READ: u64 = 4096;
 pub(super) const FILE: &str = "readahead";
 /// The passes of a sequence: isolated reads of a cold file, which are known misses; the sequence; and reads of what

@@ -1,9 +1,9 @@
 //! What three questions share: for how long a kernel believes what the server of a file system has told it.
 //!
 //! Many files are made at once. At growing ages one after the other is asked about for the first time: as long as the
-//! kernel believes what it was told, that takes no round trip to the server. Each probe stands beside calls that are
-//! known to take one and calls that are known not to. One wait serves all three questions; a second one looks closely
-//! at where the first has seen the step, at another moment, and must see it there again.
+//! kernel believes what it was told, that takes no round trip to the server. Each probe is compared with calls that are
+//! known to take a round trip and calls that are known not to. One wait serves all three questions; a second one looks
+//! closely at where the first has seen the step, at another moment, and must see it there again.
 
 mod first_looks;
 mod observer;
@@ -21,7 +21,7 @@ use self::sweep::sweeps;
 use self::workloads::{KNOWN_FILE, Numbers, files, known, same};
 use super::Effort;
 use super::prelude::*;
-use super::silence::{Answer, Silence, recalled, told};
+use super::silence::{Answer, Silence, answer_or_silence, recalled};
 use fathom_run::witness::Server;
 
 /// What is believed.
@@ -51,9 +51,9 @@ pub(super) struct Believed {
 #[derive(Clone)]
 struct Watched([Result<Believed, Silence>; 3]);
 
-/// One that has it and one that has not are apart by this factor at the least: the way to a name may take another one.
+/// Calls with and without the round trip must differ by at least this factor: looking up a name may take another round trip.
 const TELLING_TIMES: f64 = 1.5;
-/// Known calls beside a probe, and files that must be alike at each age.
+/// Known calls per probe, and files that must give the same answer at each age.
 const KNOWN: u64 = 4;
 const ALIKE: u64 = 3;
 /// The first age in ns, and how many round trips it is at least.
@@ -98,7 +98,7 @@ fn at_once(session: &mut Session<'_>) -> Answer<Looked> {
 
 fn watch(session: &mut Session<'_>) -> Result<Watched, Fault> {
     let mut numbers = Numbers { nothing: NOTHING + NEW, new: NEW };
-    let (mut answers, first_ns) = match told(at_once(session))? {
+    let (mut answers, first_ns) = match answer_or_silence(at_once(session))? {
         Ok(looked) => {
             let round_trip_ns = looked.round_trip.median.as_ref().map_or(0.0, |median| median.value);
             (looked.first, FIRST_NS.max(FIRST_TRIPS * round_trip_ns))

@@ -129,7 +129,7 @@ fn batches(samples: &Samples) -> Result<Vec<Option<usize>>, String> {
     let rounds = singles.chunks(SINGLES as usize).zip(ahead.chunks(count)).zip(arrivals.chunks(count));
     let of = |((singles, ahead), arrivals): ((&[f64], &[f64]), &[f64])| {
         let alone = quantile::median(singles)?;
-        // A client that lets no more be under way makes whoever asks wait; others make answers wait.
+        // Some clients limit the requests under way, and the caller waits to submit; with others the answers come late.
         in_flight::batch(ahead, alone).or_else(|| in_flight::batch(arrivals, alone))
     };
     Ok(rounds.map(of).collect())

@@ -1,7 +1,7 @@
 //! What asking the server of a file system takes.
 
 use super::prelude::*;
-use super::silence::told;
+use super::silence::answer_or_silence;
 use super::sync_latency::spread;
 use super::{remembered, truth_of_served};
 
@@ -31,7 +31,7 @@ impl Experiment for RoundTrip {
     }
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
-        let seen = match told(remembered::round_trip(session))? {
+        let seen = match answer_or_silence(remembered::round_trip(session))? {
             Ok(seen) => seen,
             Err(silence) => return Ok(silence.evidence(Kind::Timing, METHOD)),
         };

@@ -10,7 +10,7 @@ use fathom_program::workload::Workload;
 use fathom_run::machine::{Fault, Machine};
 use fathom_run::samples::Samples;
 
-/// How much trouble to take.
+/// How thoroughly an experiment measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
@@ -21,7 +21,7 @@ pub enum Effort {
     Full,
 }
 
-/// One experiment's access to a machine.
+/// An experiment's access to a machine.
 pub struct Session<'a> {
     machine: &'a mut dyn Machine,
     seed: u64,
@@ -73,7 +73,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// How much trouble to take.
+    /// How thoroughly to measure.
     pub fn effort(&self) -> Effort {
         self.effort
     }
@@ -88,7 +88,7 @@ impl<'a> Session<'a> {
         self.machine.write_budget()
     }
 
-    /// What `find` gives, or what it gave when an earlier experiment of this survey asked.
+    /// Returns what `find` gives, or gave when an earlier experiment of this survey called it.
     ///
     /// # Errors
     /// What `find` gives; a failure is not remembered.
@@ -104,7 +104,7 @@ impl<'a> Session<'a> {
         Ok(found)
     }
 
-    /// Every run made so far, in order.
+    /// All runs made so far, in order.
     pub fn into_runs(self) -> Vec<Samples> {
         self.runs
     }

@@ -42,8 +42,8 @@ pub(super) fn inconclusive<T>(reason: impl Into<String>) -> Answer<T> {
     Err(Silence::inconclusive(reason).into())
 }
 
-/// The answer or the silence; a machine that failed is neither.
-pub(super) fn told<T>(answer: Answer<T>) -> Result<Result<T, Silence>, Fault> {
+/// Separates answers and silences from the fault of a machine that failed.
+pub(super) fn answer_or_silence<T>(answer: Answer<T>) -> Result<Result<T, Silence>, Fault> {
     match answer {
         Ok(answer) => Ok(Ok(answer)),
         Err(Unanswered::Silent(silence)) => Ok(Err(silence)),
@@ -53,7 +53,7 @@ pub(super) fn told<T>(answer: Answer<T>) -> Result<Result<T, Silence>, Fault> {
 
 /// An answer as evidence, as silence is.
 pub(super) fn evidence(kind: Kind, method: &str, answer: Answer<Evidence>) -> Result<Evidence, Fault> {
-    Ok(told(answer)?.unwrap_or_else(|silence| silence.evidence(kind, method)))
+    Ok(answer_or_silence(answer)?.unwrap_or_else(|silence| silence.evidence(kind, method)))
 }
 
 /// What `find` gives, or what it gave when an earlier experiment of this survey asked: an answer or silence.
@@ -61,7 +61,7 @@ pub(super) fn recalled<T: Clone + 'static>(
     session: &mut Session<'_>,
     find: impl FnOnce(&mut Session<'_>) -> Answer<T>,
 ) -> Answer<T> {
-    Ok(session.recall(|session| told(find(session)))??)
+    Ok(session.recall(|session| answer_or_silence(find(session)))??)
 }
 
 impl From<Fault> for Unanswered {

@@ -22,7 +22,7 @@ const OLD_BYTES: u64 = 64 << 10;
 /// The files, by their place in the workload.
 const OLD: usize = 0;
 const NEW: usize = 1;
-/// A sync that takes less than so many empty calls has waited for nothing.
+/// A sync that takes less than this many times an empty call has waited for nothing.
 const FEWEST_CALLS: f64 = 4.0;
 
 /// The kinds of sync, by which their passes are labelled, and which operation of a visit is the sync. Each visit ends

@@ -5,14 +5,14 @@
 
 use super::prelude::*;
 use super::round_trip::BARE_NS;
-use super::silence::told;
+use super::silence::answer_or_silence;
 use super::{dirty_data, in_memory, remembered, truth_in_memory};
 use crate::inference::carrying::{RoundTimes, Waits};
 use crate::inference::steps;
 use fathom_fuse::Writes;
 use fathom_stats::quantile;
 
-/// When what is written leaves this machine's memory.
+/// Asks when written data leave this machine's memory.
 pub struct WritePath;
 
 impl WritePath {
@@ -61,7 +61,7 @@ impl Experiment for WritePath {
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
-        let has_server = match told(remembered::round_trip(session))? {
+        let has_server = match answer_or_silence(remembered::round_trip(session))? {
             Ok(_) => true,
             Err(silence) if silence.status == Status::NotApplicable => false,
             Err(silence) => return Ok(silence.evidence(Kind::Timing, METHOD)),
@@ -81,7 +81,7 @@ impl Experiment for WritePath {
         if witness.declared().is_memory_only() {
             return Ok(vec![in_memory(Kind::Witness, WITNESS)]);
         }
-        match told(dirty_data::tried(witness))? {
+        match answer_or_silence(dirty_data::tried(witness))? {
             Err(silence) if silence.status == Status::NotApplicable => {
                 return silent(
                     "nothing is dirty after a write, and whether it waits at a server is not seen",
@@ -134,7 +134,7 @@ impl Experiment for WritePath {
     }
 
     fn explain(&self, finding: &Finding) -> Option<String> {
-        let told = match finding.word()? {
+        let words = match finding.word()? {
             THROUGH => {
                 "Each write waits until what keeps the files has it: small writes cost a round trip each, and gathering them pays."
             }
@@ -145,7 +145,7 @@ impl Experiment for WritePath {
                 "Writes return at once, and so does the close: what was written is in memory alone until the kernel writes it or a program syncs it."
             }
         };
-        Some(told.to_owned())
+        Some(words.to_owned())
     }
 }
 

@@ -11,9 +11,9 @@
 use std::time::{Duration, Instant};
 
 use super::prelude::*;
-use super::silence::{Answer, evidence, inconclusive, told};
+use super::silence::{Answer, answer_or_silence, evidence, inconclusive};
 use super::{dirty_data, in_memory, truth_in_memory};
-use crate::inference::quiet::{self, FEWEST_BESIDE, Probe, Step};
+use crate::inference::quiet::{self, FEWEST_PER_SIDE, Probe, Step};
 
 pub(super) struct WritebackDelay;
 
@@ -90,7 +90,7 @@ impl Experiment for WritebackDelay {
         let [expiry, wakeup] = declared.flusher.unwrap_or(USUAL);
         let starts: Vec<Duration> = (0..WITNESSED).map(|file| wakeup * file / WITNESSED).collect();
         let patience = 2 * (expiry + 2 * wakeup) + Duration::from_secs(1);
-        match told(written_back(witness, &starts, patience))? {
+        match answer_or_silence(written_back(witness, &starts, patience))? {
             Ok(delays) => Ok(delays_seen(&delays)),
             Err(silence) => Ok(vec![silence.evidence(Kind::Witness, WITNESS)]),
         }
@@ -151,7 +151,7 @@ struct Watched {
 /// The delay that two waits agree on.
 fn watched_twice(session: &mut Session<'_>) -> Answer<Evidence> {
     let first = watch(session)?;
-    let second = match told(watch(session))? {
+    let second = match answer_or_silence(watch(session))? {
         Ok(seen) => seen,
         Err(silence) => return inconclusive(format!("the second time {}", silence.reason)),
     };
@@ -192,10 +192,10 @@ fn watch(session: &mut Session<'_>) -> Answer<Watched> {
         };
         let clear = probes.iter().zip(judged).filter_map(|(probe, done)| Some((probe.age_ns, done?)));
         let (ages, done): (Vec<f64>, Vec<bool>) = clear.unzip();
-        if done.len() > FEWEST_BESIDE && done[..FEWEST_BESIDE].iter().all(|&done| done) {
+        if done.len() > FEWEST_PER_SIDE && done[..FEWEST_PER_SIDE].iter().all(|&done| done) {
             return inconclusive(format!("data were written before {}", Nanos(ages[0])));
         }
-        if done.iter().rev().take_while(|&&done| done).count() < FEWEST_BESIDE {
+        if done.iter().rev().take_while(|&&done| done).count() < FEWEST_PER_SIDE {
             continue;
         }
         let Some(step) = quiet::step(&ages, &done) else { continue };

@@ -4,29 +4,29 @@ use fathom_stats::quantile;
 
 use super::steps::is_in_both_halves;
 
-/// What each round has measured, one entry per round, all in one unit.
+/// The times that each round has measured, one entry per round, all in one unit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RoundTimes {
-    /// What asking the server took; empty where there is no server.
+    /// The time of a round trip to the server; empty where there is no server.
     pub trip: Vec<f64>,
-    /// A write of the usual kind.
+    /// The time of a typical write.
     pub write: Vec<f64>,
-    /// All writes together.
+    /// The time of all writes together.
     pub writes: Vec<f64>,
-    /// By how much closing took longer after the writes than without them.
+    /// How much longer closing took after the writes than without them.
     pub close: Vec<f64>,
-    /// By how much a sync of the file that was opened again took longer after the writes than without them.
+    /// How much longer a sync of the file, opened again, took after the writes than without them.
     pub sync: Vec<f64>,
 }
 
-/// The call that waits.
+/// The call that waits until the data have left this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waits {
     /// Each write.
     Write,
     /// The close.
     Close,
-    /// Neither: a sync would.
+    /// Neither of them: a sync would wait.
     Sync,
 }
 

@@ -4,43 +4,43 @@ use fathom_program::units::Bytes;
 use fathom_stats::Rounds;
 use fathom_stats::comb::{self, Comb, NoComb};
 
-/// The combs of a sequence, in bytes.
+/// The periods with which latencies rise along a sequence, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Combs {
-    /// The smallest period.
+    /// The comb with the smallest period.
     pub fundamental: Tooth,
-    /// The period of taller teeth among those.
+    /// The comb of taller teeth among those of the smallest.
     pub taller: Taller,
     /// Timed operations that the answer rests on.
     pub samples: usize,
 }
 
-/// What stands among the teeth of the smallest comb.
+/// Whether some teeth of the smallest comb are taller than the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Taller {
-    /// Every so often a tooth is taller.
+    /// Taller teeth come with a period of their own.
     Comb(Tooth),
     /// No period of up to this many bytes has taller teeth.
     Absent(u64),
-    /// The samples do not tell.
+    /// The samples do not decide.
     Unclear,
 }
 
-/// One comb.
+/// A comb: teeth of one height at equal distances.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tooth {
     /// The distance between teeth in bytes.
     pub period: u64,
-    /// What a tooth costs, as a multiple of an operation between teeth.
+    /// The cost of a tooth, as a multiple of an operation between teeth.
     pub height: f64,
-    /// The probability that chance did not make it.
+    /// The probability that the comb is not due to chance.
     pub confidence: f64,
 }
 
-/// What is looked for.
+/// Which combs to look for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wanted {
-    /// Periods of less than this many bytes are not looked for.
+    /// The smallest period to look for, in bytes.
     pub smallest: u64,
     /// How much slower, as a share of an operation, the teeth of a finer comb could be at most
     /// without being seen.
@@ -50,11 +50,11 @@ pub struct Wanted {
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NoAnswer {
-    /// No comb with a period up to this many bytes.
+    /// There is no comb with a period up to this many bytes.
     Absent(u64),
-    /// More rounds may help; why.
+    /// The reason; more rounds may help.
     Unclear(String),
-    /// More rounds will not help; why.
+    /// The reason; more rounds will not help.
     TooLow(String),
 }
 

@@ -4,30 +4,30 @@
 //! interval and a phase; the next trial is the one that is expected to tell most in the least time.
 //!
 //! A journal's timer may go off as soon as the interval is over, or, as jbd2's does (`round_jiffies_up`),
-//! at the next whole second of a clock whose phase nobody knows: a change that is made just after such
-//! a second waits for nearly a second more. Both are tried on.
+//! at the next whole second of a clock whose phase is unknown: a change that is made just after such
+//! a second waits for nearly a second more. Both rules are tried.
 
 /// One change, and a later look. Times in seconds of one clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
     /// When the change was made, with nothing else to be committed.
     pub changed: f64,
-    /// When it was asked whether it had been committed.
+    /// When it was tested whether the change had been committed.
     pub asked: f64,
-    /// Whether it had.
+    /// Whether the change had been committed.
     pub committed: bool,
 }
 
-/// What to try next.
+/// The trial to make next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Next {
     /// Seconds from now until the change is made.
     pub pause: f64,
-    /// Seconds from then until the question.
+    /// Seconds from the change until the test.
     pub wait: f64,
 }
 
-/// What the trials have left.
+/// The rules that the trials so far allow, with their weights.
 #[derive(Debug, Clone)]
 pub struct Belief {
     /// With their weights, which add up to one; in the order of their intervals.
@@ -62,9 +62,9 @@ const PARTS: u32 = 16;
 const MANY: usize = 500;
 /// Rules of less weight are forgotten.
 const LEAST: f64 = 1e-9;
-/// What a trial costs beside its waits, in seconds: enough that not many short ones take the place of a long one.
+/// The cost of a trial in addition to its waits, in seconds: enough that many short trials do not replace a long one.
 const EFFORT: f64 = 0.3;
-/// The weight within the bounds that are told.
+/// The weight within the reported bounds.
 pub const LEVEL: f64 = 0.998;
 /// Where the bounds are no further apart, the interval is known.
 const WIDEST: f64 = 0.5;
@@ -73,7 +73,7 @@ const WIDEST_PART: f64 = 0.08;
 const DOUBT: f64 = 0.005;
 
 impl Belief {
-    /// What is left after `trials`; before the first, all intervals are as likely on a log scale.
+    /// The belief after `trials`; before the first, all intervals are equally likely on a log scale.
     pub fn after(trials: &[Trial]) -> Self {
         let mut left = Vec::new();
         let mut interval = RANGE[0];
@@ -96,7 +96,7 @@ impl Belief {
         Self { left }
     }
 
-    /// The bounds of the interval in seconds, once they are close enough.
+    /// The bounds of the interval in seconds, once they are close enough to each other.
     pub fn settled(&self) -> Option<[f64; 2]> {
         let [low, high] = self.bounds();
         (high - low <= WIDEST + WIDEST_PART * high).then_some([low, high])
@@ -119,19 +119,19 @@ impl Belief {
         bounds
     }
 
-    /// Trials that the likeliest rule takes for mistaken.
+    /// The number of trials that contradict the likeliest rule.
     pub fn mistaken(&self, trials: &[Trial]) -> usize {
         let best = self.left.iter().max_by(|one, other| one.1.total_cmp(&other.1));
         best.map_or(0, |(rule, _)| trials.iter().filter(|trial| rule.likelihood(trial) <= MISTAKE).count())
     }
 
-    /// The trial that tells most for its time, where it is `now` on the clock of the trials.
+    /// The trial that gives most information for its time, from `now` on the clock of the trials.
     pub fn next(&self, now: f64) -> Next {
         let mut best = (Next { pause: 0.0, wait: RANGE[0] }, 0.0);
         for pause in (0..PAUSES).map(|part| f64::from(part) / f64::from(PAUSES)) {
             for wait in self.waits(now + pause) {
                 let next = Next { pause, wait };
-                let worth = self.told(now, next) / (pause + wait + EFFORT);
+                let worth = self.information(now, next) / (pause + wait + EFFORT);
                 if worth > best.1 {
                     best = (next, worth);
                 }
@@ -144,8 +144,8 @@ impl Belief {
         best.0
     }
 
-    /// A trial whose outcome is certain if the belief is right, and that comes as near to the moment of the commit as
-    /// can be then: before it, or `after` it.
+    /// A trial whose outcome is certain if the belief is right, and that tests as near to the moment of the commit as possible:
+    /// before it, or `after` it.
     pub fn proof(&self, now: f64, pause: f64, after: bool) -> Next {
         let dues = self.dues(now + pause);
         let mut below = 0.0;
@@ -190,7 +190,7 @@ impl Belief {
     }
 
     /// The bits that a trial is expected to tell.
-    fn told(&self, now: f64, next: Next) -> f64 {
+    fn information(&self, now: f64, next: Next) -> f64 {
         let changed = now + next.pause;
         let trial = Trial { changed, asked: changed + next.wait, committed: true };
         let (mut seen, mut unsure) = (0.0, 0.0);

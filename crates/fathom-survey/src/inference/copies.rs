@@ -5,7 +5,7 @@ use fathom_stats::quantile;
 
 use fathom_run::samples::Samples;
 
-/// No place in a file is so many times as dear as most are.
+/// No place in a file costs more than this many times the typical place.
 const DEAREST: f64 = 8.0;
 
 /// The passes, one for each size of the buffer, the smallest first.

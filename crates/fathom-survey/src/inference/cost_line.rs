@@ -6,25 +6,25 @@ use fathom_stats::quantile::{self, MAD_TO_SIGMA};
 use super::latency::{self, LEVEL};
 use fathom_run::samples::Samples;
 
-/// A line that was tested.
+/// The tested line of a call's time over its size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CostLine {
-    /// Latency at size zero in ns with its interval, where it can be told from zero.
+    /// The latency at size zero in ns with its interval, if it differs from zero.
     pub call: Option<(f64, [f64; 2])>,
-    /// ns per byte, with its interval.
+    /// The time per byte in ns, with its interval.
     pub byte: (f64, [f64; 2]),
-    /// The level of the intervals.
+    /// The confidence level of the intervals.
     pub level: f64,
-    /// Timed operations behind it.
+    /// The number of timed operations behind the line.
     pub samples: usize,
 }
 
 /// The medians of one group of rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Medians {
-    /// For each size the median latency in ns, without the clock's own cost.
+    /// The median latency for each size in ns, without the clock's own cost.
     pub latencies: Vec<f64>,
-    /// Timed operations behind them.
+    /// The number of timed operations behind the medians.
     pub samples: usize,
 }
 
@@ -32,14 +32,14 @@ pub struct Medians {
 const TOLERANCE: f64 = 0.05;
 /// How many standard errors chance may make.
 const ERRORS: f64 = 3.0;
-/// The largest size must take so many times as long as the smallest, or nothing grows.
+/// The largest size must take this many times as long as the smallest, or there is no growth to fit.
 const FEWEST_TIMES: f64 = 2.0;
 /// An interval wider than this share of its value is no answer.
 const WIDEST: f64 = 0.5;
 
-/// The pass that times nothing but the clock, and the passes of reads, one for each size.
+/// The label of the pass that times the clock alone. The passes of reads, one for each size, are [`READS`].
 pub const CLOCK: &str = "clock";
-/// See [`CLOCK`].
+/// The label of the passes of reads. The pass that times the clock alone is [`CLOCK`].
 pub const READS: &str = "reads";
 
 /// The medians of a run, in the order of its sizes.

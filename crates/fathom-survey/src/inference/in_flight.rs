@@ -1,6 +1,6 @@
 //! How many requests are under way at once, from when many that were made together had to wait.
 //!
-//! Where so many are served at once and the others wait for their turn, answers come in batches of that many, and a
+//! Where a limited number is served at once and the others wait for their turn, answers come in batches of that many, and a
 //! whole answer's time lies between two batches. A client that makes no more requests than may be under way shows the
 //! same in its requests, the first batch of which may be larger than what the server works on.
 

@@ -3,7 +3,7 @@
 use fathom_stats::interval::{Estimate, Interval, median_interval};
 use fathom_stats::quantile;
 
-/// The level of every interval here.
+/// The confidence level of every interval in this module.
 pub const LEVEL: f64 = 0.95;
 /// Fewest rounds in each half of a run: order statistics give no interval at [`LEVEL`] below that.
 const FEWEST: usize = 6;
@@ -41,7 +41,7 @@ pub fn round_medians(matrix: &[f64], positions: usize) -> Vec<f64> {
     matrix.chunks_exact(positions.max(1)).filter_map(quantile::median).collect()
 }
 
-/// Whether `slow` operations took clearly longer than the `fast` ones done beside them, pair by pair:
+/// Whether `slow` operations took clearly longer than the `fast` ones made right before or after them, pair by pair:
 /// the typical ratio is at least `factor` in both halves of the run.
 ///
 /// Pairs share whatever else the machine did at that moment, so noise that wanders cancels.
@@ -52,7 +52,7 @@ pub fn is_slower(slow: &[f64], fast: &[f64], factor: f64) -> bool {
         && [early, late].iter().all(|half| quantile::median(half).is_some_and(|typical| typical >= factor))
 }
 
-/// What quantiles of latencies are told: the least, the median, 90 %, 99 % and the most.
+/// Five figures of latencies: the smallest, the median, the 90 % and 99 % quantiles, and the largest.
 pub fn five_figures(latencies: &[f64]) -> Option<[f64; 5]> {
     let ascending = quantile::sorted(latencies);
     let at = |share| quantile::quantile_sorted(&ascending, share);

@@ -13,7 +13,7 @@ use fathom_stats::peak::Tally;
 
 use fathom_run::samples::Samples;
 
-/// Writes to places of a new file, one step apart, over several rounds. In bytes.
+/// Writes to positions of a new file, one step apart, over several rounds. In bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
     latencies: Vec<f64>,
@@ -31,10 +31,10 @@ pub struct Pointers {
     pub per_block: u64,
 }
 
-/// How the writes around one place stand to each other.
+/// How the writes around one place differ from each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {
-    /// How far that place is beyond the first block of pointers, in bytes.
+    /// The distance of that place from the first block of pointers, in bytes.
     pub distance: u64,
     /// Whether the first write there is slower than its neighbours.
     pub stands_out: bool,
@@ -58,7 +58,7 @@ impl Sweep {
     }
 }
 
-/// How the first write at or behind byte `place` stands among its neighbours in every sweep.
+/// How often the first write at or after byte `place` is slower than its neighbours, over all sweeps.
 pub fn at(sweeps: &[Sweep], place: u64) -> Tally {
     let mut tally = Tally::default();
     for sweep in sweeps {
@@ -94,7 +94,7 @@ pub fn peaks(sweeps: &[Sweep], unit: u64, step: u64, end: u64) -> Vec<u64> {
     found.into_iter().map(|(place, _)| place).collect()
 }
 
-/// The pointers of a file whose first block of pointers is needed at byte `first`.
+/// The pointers of a file that needs its first block of pointers at byte `first`.
 ///
 /// # Errors
 /// One sentence, where the windows show no other such blocks, or show them in no order.

@@ -15,12 +15,12 @@ const ENDING: usize = 3;
 /// The page of the cache, in which misses are counted.
 const PAGE: u64 = 4096;
 
-/// The middle of latencies; zero of none.
+/// The median of latencies; zero without latencies.
 pub fn typical(latencies: &[f64]) -> f64 {
     quantile::median(latencies).unwrap_or(0.0)
 }
 
-/// Positions whose median over the rounds of a matrix stands out from their neighbours' medians.
+/// Positions whose median over the rounds of a matrix is far above their neighbours' medians.
 pub fn peaks(matrix: &[f64], positions: usize) -> Vec<usize> {
     let column = |at: usize| matrix.iter().skip(at).step_by(positions.max(1)).copied().collect::<Vec<_>>();
     let medians: Vec<f64> = (0..positions).filter_map(|at| quantile::median(&column(at))).collect();
@@ -32,8 +32,7 @@ pub fn peaks(matrix: &[f64], positions: usize) -> Vec<usize> {
     (0..medians.len()).filter(stands_out).collect()
 }
 
-/// Where costs step up for good: the first that is a quarter above the median of those before it, as
-/// are all that follow.
+/// Where costs rise for good: the first index whose cost, like all that follow, is a quarter above the median of those before it.
 pub fn step_up(costs: &[f64]) -> Option<usize> {
     (2..costs.len()).find(|&at| {
         let before = quantile::median(&costs[..at]).unwrap_or(f64::INFINITY);

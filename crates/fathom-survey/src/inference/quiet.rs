@@ -6,20 +6,20 @@
 
 use fathom_stats::quantile;
 
-/// One sync that is asked about, with its neighbours. Latencies are in one unit, whichever it is.
+/// One sync whose work is in question, with known syncs made at the same time. Latencies are all in the same unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
-    /// How long what it would write has been waiting, in ns.
+    /// How long the data of the sync have been waiting, in ns.
     pub age_ns: f64,
-    /// Syncs that had nothing to do.
+    /// Known syncs that had nothing to write.
     pub idle: Vec<f64>,
-    /// Syncs that had something to do.
+    /// Known syncs that had something to write.
     pub busy: Vec<f64>,
-    /// The sync itself; of several that must be alike, the fastest: noise makes none of them faster.
+    /// The latency of the sync in question; of several in the same state the fastest, since noise makes none of them faster.
     pub asked: f64,
 }
 
-/// Syncs with something to do take so many times as long as those without, at the least.
+/// Syncs with something to write take at least this many times as long as those without.
 const TELLING_TIMES: f64 = 2.0;
 /// Of so many probes one may stand between neighbours that look alike, because the machine was disturbed.
 const PER_UNCLEAR: usize = 4;
@@ -36,8 +36,8 @@ pub fn found_done(probes: &[Probe]) -> Result<Vec<Option<bool>>, String> {
         .ok_or_else(|| "a sync with nothing to do takes as long as one with something".to_owned())
 }
 
-/// Whether each probe is idle, where busy ones take so many times as long at the least; none where a probe's neighbours
-/// look alike. Nothing at all where most of them do.
+/// Whether each probe is idle, if busy syncs take at least `telling_times` as long; none for a probe whose neighbours look alike.
+/// None at all if most of them do.
 pub fn told_apart(probes: &[Probe], telling_times: f64) -> Option<Vec<Option<bool>>> {
     let typical = |syncs: &[f64]| quantile::median(syncs).unwrap_or(f64::NAN).max(1.0).ln();
     let apart = |probe: &Probe| typical(&probe.busy) - typical(&probe.idle);
@@ -53,32 +53,32 @@ pub fn told_apart(probes: &[Probe], telling_times: f64) -> Option<Vec<Option<boo
     (usual >= telling_times.ln() && unclear <= probes.len() / PER_UNCLEAR).then_some(judged)
 }
 
-/// The age between whose bounds work is done for the first time.
+/// The step between the ages at which work was still to be done and those at which it was done.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// The last age at which it was still to be done, in ns.
     pub low: f64,
-    /// The first at which it was done.
+    /// The first age at which it was done, in ns.
     pub high: f64,
-    /// The probability that probes which tell nothing look like this.
+    /// The probability that probes of random outcome look like this.
     pub chance: f64,
 }
 
-/// Probes on each side of a step, at the least.
-pub const FEWEST_BESIDE: usize = 3;
-/// One probe in so many may be on the wrong side.
+/// The fewest probes on each side of a step.
+pub const FEWEST_PER_SIDE: usize = 3;
+/// One probe out of this many may be on the wrong side.
 const PER_MISFIT: usize = 12;
 
-/// The step in probes that are in the order of their ages; none where they are of one kind, or mixed.
+/// The step in probes in the order of their ages; none where all have the same outcome, or outcomes are mixed.
 pub fn step(ages: &[f64], done: &[bool]) -> Option<Step> {
     let misfits_at = |place: usize| {
         let before = done[..place].iter().filter(|&&done| done).count();
         before + done[place..].iter().filter(|&&done| !done).count()
     };
     let place = (0..=done.len()).min_by_key(|&place| misfits_at(place))?;
-    let beside = place.min(done.len() - place);
+    let per_side = place.min(done.len() - place);
     let misfits = misfits_at(place);
-    if beside < FEWEST_BESIDE || misfits > done.len() / PER_MISFIT {
+    if per_side < FEWEST_PER_SIDE || misfits > done.len() / PER_MISFIT {
         return None;
     }
     Some(Step { low: ages[place - 1], high: ages[place], chance: chance(done.len(), misfits) })

@@ -4,40 +4,40 @@ use fathom_stats::{Rounds, boundary, quantile};
 
 use fathom_run::samples::Samples;
 
-/// The pass of a known hit, and that of a known miss.
+/// The label of the pass of a known hit. That of a known miss is [`MISS`].
 pub const HIT: &str = "known hit";
-/// See [`HIT`].
+/// The label of the pass of a known miss. That of a known hit is [`HIT`].
 pub const MISS: &str = "known miss";
-/// A pass of a single probe.
+/// The label of a pass of a single probe.
 pub const PROBE: &str = "probe";
-/// The pass of the last position that should hit, and that of the first one that should miss.
+/// The label of the pass of the last position that should hit. That of the first one that should miss is [`OUTSIDE`].
 pub const INSIDE: &str = "inside";
-/// See [`INSIDE`].
+/// The label of the pass of the first position that should miss. That of the last one that should hit is [`INSIDE`].
 pub const OUTSIDE: &str = "outside";
 
 /// Where the hits end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
-    /// How many probes, counted from the priming read, hit.
+    /// The number of probes, counted from the priming read, that hit.
     pub hits: usize,
-    /// The fewest and the most that the samples allow.
+    /// The smallest and the largest number of hits that the samples allow.
     pub interval: [usize; 2],
-    /// Timed operations that this rests on.
+    /// The number of timed operations behind the result.
     pub samples: usize,
 }
 
-/// What the probes say.
+/// The result of the probes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Probed {
-    /// They hit up to a point and stall from there on.
+    /// The probes hit up to a point and stall from there on.
     Until(Reach),
-    /// They all hit: probe further away.
+    /// All probes hit: probe further away.
     AllHit,
-    /// The samples do not tell; why.
+    /// The samples do not decide; the reason.
     Unclear(String),
 }
 
-/// Reads the reach off the passes [`PROBE`], which have one position each and come in the order of distance.
+/// Finds the reach from the passes [`PROBE`], which have one position each and come in the order of distance.
 pub fn find(samples: &Samples) -> Probed {
     let probes: Vec<usize> = samples.labelled(PROBE).collect();
     let passes = probes.iter().copied().chain(samples.labelled(MISS));
@@ -69,39 +69,38 @@ pub fn find(samples: &Samples) -> Probed {
     }
 }
 
-/// Where the cached part ends, beside a supposed edge.
+/// Where the cached part ends, relative to a supposed edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
-    /// At the edge.
+    /// At the supposed edge.
     There,
-    /// Before it.
+    /// Before the supposed edge.
     Before,
-    /// Beyond it.
+    /// Beyond the supposed edge.
     Beyond,
     /// What should be a miss is as fast as a hit.
     NoMiss,
-    /// The samples do not tell.
+    /// The samples do not decide.
     Unclear,
 }
 
-/// A known miss must take so many times as long as a known hit for probes to be told apart.
+/// A known miss must take this many times as long as a known hit, or probes can't be told apart.
 const TELLING_TIMES: f64 = 4.0;
 
 /// Whether a probe found its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// It is as fast as the known hit.
+    /// The probe is as fast as the known hit.
     Hit,
-    /// It is as slow as the known miss.
+    /// The probe is as slow as the known miss.
     Miss,
     /// What should be a miss is as fast as a hit.
     NoMiss,
-    /// Its rounds disagree.
+    /// The rounds of the probe disagree.
     Unclear,
 }
 
-/// Tells hit from miss by the middle between a known hit and a known miss, on a log scale; nearly all
-/// rounds must agree.
+/// Tells a hit from a miss by the geometric mean of a known hit and a known miss; nearly all rounds must agree.
 pub fn presence(samples: &Samples, probe: &str) -> Presence {
     let logs = |label: &str| -> Vec<f64> {
         samples.latencies(label, 0).iter().map(|ticks| ticks.max(1.0).ln()).collect()
@@ -138,9 +137,9 @@ const MARKED_TIMES: f64 = 2.0;
 /// How many of the slow probes from `edge` on are hits all the same; none where that can't be told.
 ///
 /// A read that touches the mark which read-ahead has left hits, and pays for handing the next window
-/// to the device, as a miss does; but it does not wait for the device. So it is slow beside a hit
-/// and quick beside the misses behind it. Where the device answers faster than it is asked, the two
-/// look alike.
+/// to the device, as a miss does; but it does not wait for the device. So it is slower than a hit
+/// and faster than the misses behind it. Where the device answers faster than it is asked, it looks
+/// like a miss.
 fn marked_hits(columns: &[Vec<f64>], edge: usize) -> Option<usize> {
     let logs =
         |columns: &[Vec<f64>]| -> Vec<f64> { columns.iter().flatten().map(|l| l.max(1.0).ln()).collect() };

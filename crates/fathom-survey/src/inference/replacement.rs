@@ -10,28 +10,28 @@ use std::ops::RangeInclusive;
 
 use strum::{IntoStaticStr, VariantArray};
 
-/// A policy that can be named.
+/// A replacement policy of a page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Policy {
-    /// The least recently used page goes.
+    /// The least recently used page is dropped.
     Lru,
-    /// The page that was brought in first goes.
+    /// The page that was brought in first is dropped.
     Fifo,
-    /// The page that was brought in first goes, unless it was used again since the last look at it.
+    /// The page that was brought in first is dropped, unless it was used again since it was last considered.
     Clock,
-    /// An active and an inactive list, in order of entry; a second use activates, and so does the first one
-    /// of a page that was dropped not long ago: Linux without generations.
+    /// An active and an inactive list, in order of entry. A second use activates a page, and so does the first use of a page that
+    /// was dropped not long ago: Linux without generations.
     TwoLists,
-    /// A protected segment and one on probation, each in order of use; a second use protects.
+    /// A protected segment and one on probation, each in order of use; a second use protects a page.
     Segmented,
-    /// Any page goes.
+    /// A random page is dropped.
     Random,
-    /// In order of entry, but for pages that were used many times: Linux with generations.
+    /// Pages are dropped in order of entry, except for pages that were used many times: Linux with generations.
     Generations,
 }
 
-/// What was left. A share is of the probed pages; a difference is one share less another, -1 to 1.
+/// What was left in the cache. A share is of the probed pages; a difference is one share less another, -1 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Remains {
     /// Of a file of twice the capacity that was read once: the share of each quarter of it, the first
@@ -42,18 +42,18 @@ pub struct Remains {
     /// Pages read forward and then backward: the share of those that were read last less that of those
     /// that were read first in the second reading.
     pub second: f64,
-    /// The same of a third reading, which goes backward after two that go forward.
+    /// The same difference for a third reading, which goes backward after two that go forward.
     pub third: f64,
-    /// Of pages read twice, the share after the capacity and half of it again was read.
+    /// Of pages read twice: the share that is left after reading one and a half times the capacity.
     pub short: f64,
-    /// The same after twice the capacity.
+    /// Of pages read twice: the share that is left after reading twice the capacity.
     pub long: f64,
-    /// The same of pages read eight times.
+    /// Of pages read eight times: the share that is left after reading twice the capacity.
     pub often: f64,
-    /// Of pages read once, dropped and soon read once more, beside others that are read twice: the share
-    /// after the capacity and half of it again was read.
+    /// Of pages read once, dropped and soon read once more, while others are read twice: the share that is left after reading one
+    /// and a half times the capacity.
     pub refault: f64,
-    /// The same where no page is read twice.
+    /// The same share where no page is read twice.
     pub history: f64,
 }
 
@@ -73,7 +73,7 @@ const SAME: RangeInclusive<f64> = -0.25..=0.25;
 const ANY: RangeInclusive<f64> = -1.0..=1.0;
 
 impl Policy {
-    /// Its name in a report.
+    /// The name of the policy in a report.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -143,7 +143,7 @@ impl Remains {
         ]
     }
 
-    /// The one policy that leaves this, and how far the numbers are from the nearest of its bounds.
+    /// The one policy that leaves these shares, and how far they are from the nearest of its bounds.
     ///
     /// # Errors
     /// All numbers in a sentence, where no policy leaves them.

@@ -3,32 +3,32 @@
 use fathom_stats::steady::{self, Reason, Steady};
 use fathom_stats::{Rounds, quantile};
 
-/// The waits of one sequential pass.
+/// The reads of one sequential pass that waited for the device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waits {
-    /// For each of several thresholds, from low to high, the positions that stay above it.
+    /// For each of several thresholds, from low to high, the positions that were slower.
     pub levels: Vec<Vec<usize>>,
-    /// How many positions the pass has.
+    /// The number of positions of the pass.
     pub count: usize,
     /// Whether reads are as slow as known misses wherever they are.
     pub every_read: bool,
-    /// Timed operations that this rests on.
+    /// The number of timed operations behind this.
     pub samples: usize,
 }
 
-/// What the waits say of the read-ahead window.
+/// The read-ahead window that the waits show.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Regularity {
-    /// They end in a steady period: the candidates, the one that most thresholds show first.
+    /// The waits end in a steady period: the candidates, starting with the one that most thresholds show.
     Steady(Vec<Steady>),
     /// Every read waited: nothing is read ahead.
     EveryRead,
-    /// There are too few.
+    /// There are too few waits.
     TooShort {
         /// How many positions the sequence should have.
         enough: usize,
     },
-    /// The samples do not tell; why.
+    /// The samples do not decide; the reason.
     Unclear(String),
 }
 

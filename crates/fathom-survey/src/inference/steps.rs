@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use fathom_stats::quantile;
 
-/// The latencies of transfers of several sizes, in turns: the same turn of all of them met the same disturbance.
+/// The latencies of transfers of several sizes, in turns: all sizes of a turn met the same disturbance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
     latencies: Vec<Vec<f64>>,
@@ -16,12 +16,12 @@ pub struct Sizes {
 const LEAST_SHARE: f64 = 0.25;
 /// A step of this part of that may be a whole one that a disturbance hides.
 const DOUBTFUL: f64 = 0.5;
-/// The probability that chance makes a step.
+/// The largest probability that a step is due to chance.
 pub const MOST_CHANCE: f64 = 1e-3;
 
 impl Sizes {
-    /// Of each size the latencies in the order of the turns, none of a size that was left out; and what a step is at
-    /// least.
+    /// The latencies of each size in the order of the turns, none for a size that was left out; and the least rise that counts as a
+    /// step.
     pub fn of(latencies: Vec<Vec<f64>>, least: f64) -> Self {
         Self { latencies, least }
     }
@@ -31,7 +31,7 @@ impl Sizes {
         self.latencies.iter_mut().zip(more.latencies).for_each(|(all, more)| all.extend(more));
     }
 
-    /// How many transfers there are.
+    /// The number of transfers.
     pub fn transfers(&self) -> usize {
         self.latencies.iter().map(Vec::len).sum()
     }
@@ -70,8 +70,7 @@ impl Sizes {
     }
 }
 
-/// Whether something held in so many of the turns of each half that tosses of a coin fall so once in a thousand times at
-/// most.
+/// Whether something held in so many of the turns of each half that it would happen by chance at most once in a thousand times.
 pub fn is_in_both_halves(turns: &[bool]) -> bool {
     let (early, late) = turns.split_at(turns.len() / 2);
     [early, late].into_iter().all(is_nearly_all)

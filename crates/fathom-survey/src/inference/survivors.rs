@@ -5,37 +5,37 @@ use fathom_stats::{Rounds, quantile};
 
 use fathom_run::samples::Samples;
 
-/// The pass of probes of what may be in memory or not. All passes visit the same positions.
+/// The label of the pass of probes, which may hit or miss. All passes visit the same positions.
 pub const PROBES: &str = "probes";
-/// The same again: known hits.
+/// The label of the pass that repeats the probes at once: known hits.
 pub const HITS: &str = "known hits";
-/// The same after everything was dropped: known misses.
+/// The label of the pass that repeats the probes after everything was dropped: known misses.
 pub const MISSES: &str = "known misses";
 
-/// What the probes say.
+/// A part of a file that is still in memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Part {
-    /// How many of the positions are still there.
+    /// The number of positions that are still there.
     pub kept: usize,
     /// The fewest and the most that the samples allow, at the stated level, and that were there in any
     /// one round: how much stays differs a little from one reading to the next.
     pub interval: [usize; 2],
     /// The confidence level of the interval.
     pub level: f64,
-    /// Whether they are the last of the file and not the first.
+    /// Whether it is the last part of the file and not the first.
     pub last: bool,
-    /// Timed operations that this rests on.
+    /// The number of timed operations behind the result.
     pub samples: usize,
 }
 
 /// Which positions survived.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Survivors {
-    /// All of them: the file fits.
+    /// All positions: the file fits.
     All,
-    /// One end of the file.
+    /// The positions at one end of the file.
     Part(Part),
-    /// The samples do not tell; why.
+    /// The samples do not decide; the reason.
     Unclear(String),
 }
 

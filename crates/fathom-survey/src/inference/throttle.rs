@@ -15,45 +15,43 @@ use fathom_stats::quantile;
 use fathom_program::units::Bytes;
 use fathom_run::samples::Samples;
 
-/// The pass of a burst's writes.
+/// The label of the pass of a burst's writes.
 pub const WRITES: &str = "writes";
-/// The pass of the sync behind them, which ends once the device has them all.
+/// The label of the pass of the sync after the writes, which ends once the device has all of them.
 pub const SYNC: &str = "sync";
 
-/// Where a burst began to wait. All in bytes.
+/// Where the writes of a burst began to wait. All values in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Onset {
-    /// What had been written before the first write that waits.
+    /// The bytes written before the first write that waited.
     pub written: f64,
-    /// What the first wait pays for, at the pace of the waits: so much earlier it was due, or up to twice as
-    /// much, as at the point itself the kernel lets a writer go at twice the pace at which it levels off
-    /// (`wb_position_ratio`).
+    /// The bytes that the first wait pays for, at the pace of the waits. It was due this much earlier, or up to twice as much,
+    /// because at the threshold itself the kernel lets a writer go at twice the pace at which it levels off (`wb_position_ratio`).
     pub owed: f64,
-    /// What the device takes away in the time up to there at its mean pace. It may have begun late.
+    /// The bytes that the device stored in the time up to there at its mean pace. The device may have begun late.
     pub drained: f64,
-    /// What could have been written in the time for which the writer was held up before. A device that takes much at
+    /// The bytes that could have been written in the time for which the writer was held up before. A device that stores much at
     /// once is no faster than that.
     pub held_up: f64,
 }
 
-/// What one burst says.
+/// What one burst shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Waiting {
-    /// Writes wait from a point on.
+    /// Writes wait from this point on.
     From(Onset),
-    /// None waits, or too few at the end to tell: write more.
+    /// No write waits, or too few at the end to be sure: write more.
     NotYet,
-    /// The device takes data away nearly as fast as they are made dirty, so that what was written is
-    /// not what is dirty.
+    /// The device stores data nearly as fast as they become dirty, so that the bytes written are not the bytes that are dirty.
     DrainsAlong,
 }
 
-/// How much may be dirty.
+/// The amount of dirty data at which writers wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// In bytes.
+    /// The amount in bytes.
     pub bytes: f64,
-    /// What the bursts that agree allow.
+    /// The interval that the agreeing bursts allow.
     pub interval: [f64; 2],
     /// The confidence level of the interval.
     pub level: f64,
@@ -72,13 +70,13 @@ const PACE_OF_DEVICE: f64 = 8.0;
 /// Writers must be so many times as fast as the device: what it takes away meanwhile is then at most an
 /// eighth of what was written, and half of that is the error.
 const OUTPACES: f64 = 8.0;
-/// Onsets that lie apart by more than this share are not of the same point, and a writer that was held up for more
-/// than this share of its time says nothing: the device may have taken as much.
+/// Onsets that differ by more than this share are not of the same point. A writer that was held up for more than this share of its
+/// time is not used: the device may have stored as much.
 pub const AGREE_WITHIN: f64 = 0.15;
 /// Bursts that must agree.
 const ENOUGH: usize = 4;
 
-/// What each burst of a run says. Writes are of one size, in order, and start at the beginning.
+/// What each burst of a run shows. Writes are of one size, in order, and start at the beginning.
 pub fn waits(samples: &Samples) -> Vec<Waiting> {
     let Some(pass) = samples.labelled(WRITES).next() else { return Vec::new() };
     let region = samples.workload.passes[pass].region;
@@ -87,8 +85,7 @@ pub fn waits(samples: &Samples) -> Vec<Waiting> {
     writes.chunks_exact(region.count as usize).zip(&syncs).map(burst).collect()
 }
 
-/// What a burst of these latencies says, of writes of `size` bytes that start at the beginning; the unit of time does
-/// not matter.
+/// What a burst with these latencies shows. Writes have `size` bytes and start at the beginning; the unit of time does not matter.
 pub fn waiting(latencies: &[f64], sync: f64, size: f64) -> Waiting {
     let stretch = latencies.len() / STRETCHES;
     // Those that come first do not wait, unless a burst is many times too long.
@@ -138,7 +135,7 @@ fn rise(latencies: &[f64], level: f64) -> usize {
     place
 }
 
-/// The point that bursts agree on, of all that were made; or why there is none.
+/// The point that bursts agree on; or why there is none.
 ///
 /// Data that other programs make dirty meanwhile let waits come early, and a device that takes much at once lets them
 /// come late. Which bursts count is decided by how long their writers were held up, never by what they say.
@@ -205,7 +202,7 @@ fn median(onsets: &[Onset], of: impl Fn(&Onset) -> f64) -> f64 {
 }
 
 impl Waiting {
-    /// Where the waits begin, if they do.
+    /// The onset of the waits, if there are any.
     pub fn onset(&self) -> Option<Onset> {
         match self {
             Waiting::From(onset) => Some(*onset),

@@ -17,7 +17,7 @@ use fathom_run::fault::plain;
 /// What a program answered in one case.
 #[derive(Debug)]
 pub struct Examined {
-    /// How it compares with the truth. A program that fails is wrong, and a case that can't be made is not scored.
+    /// How the answer compares with the truth. A program that fails is wrong, and a case that can't be made is not scored.
     pub score: Score,
     /// One line for people.
     pub line: String,

@@ -44,9 +44,9 @@ impl Host {
             return Err(Unbuilt::Skipped("there is no /dev/fuse: load the module 'fuse'".to_owned()));
         }
         let mut answer = String::new();
-        let told = writeln!(&self.line, "{}\t{options}", point.display())
+        let sent = writeln!(&self.line, "{}\t{options}", point.display())
             .and_then(|()| BufReader::new(&self.line).read_line(&mut answer));
-        match (told, answer.trim_end()) {
+        match (sent, answer.trim_end()) {
             (Ok(_), DONE) => Ok(()),
             (Ok(_), why) => Err(Unbuilt::Unsupported(why.to_owned())),
             (Err(error), _) => Err(Unbuilt::Failed(complaint(point, &error))),

@@ -14,7 +14,7 @@ const TOTALS: [&str; 5] = ["right", "wrong", "no answer", "not judged", "answere
 /// What stands between two columns.
 const GAP: usize = 2;
 
-/// The report as people read it: lines of at most 120 columns, ASCII only.
+/// The report as text for people: lines of at most 120 columns, ASCII only.
 pub fn table(report: &LabReport) -> String {
     let mut text = scores(report);
     for case in &report.cases {
@@ -114,7 +114,7 @@ pub(super) fn truth_in_words(truth: &Truth, unit: &str) -> Option<String> {
     }
 }
 
-/// One case in a line, as it ends.
+/// The line that is printed when a case ends.
 pub fn line(case: &CaseReport) -> String {
     if case.outcome != OutcomeName::Surveyed {
         return unsurveyed(case) + "\n";

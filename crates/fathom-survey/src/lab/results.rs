@@ -9,7 +9,7 @@ use super::unbuilt::Unbuilt;
 use crate::case::Case;
 use crate::finding::{Finding, Kind};
 
-/// The name of the schema that [`LabReport`] is published under.
+/// The schema of a written [`LabReport`].
 pub const SCHEMA: &str = "fathom.lab/1";
 
 /// Every case with its scores, and the totals.
@@ -29,9 +29,9 @@ pub struct LabReport {
     pub evidence: Vec<Kind>,
     /// Every case, in the order in which they were run.
     pub cases: Vec<CaseReport>,
-    /// Per parameter, the scores of the findings.
+    /// The scores of the findings, by parameter.
     pub totals: Vec<Total>,
-    /// Per parameter, the scores of timing alone; empty where timing was not asked.
+    /// The scores of timing alone, by parameter; empty where timing was not asked.
     pub timing_totals: Vec<Total>,
 }
 
@@ -42,12 +42,12 @@ pub struct CaseReport {
     pub name: String,
     /// The file system's type.
     pub fs_type: String,
-    /// What became of it.
+    /// What came of the case.
     pub outcome: OutcomeName,
-    /// Why it was not surveyed, one sentence.
+    /// Why the case was not surveyed, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// From building it to letting it go, in ns; zero where it was not surveyed.
+    /// The time from building the file system to removing it, in ns; zero where it was not surveyed.
     pub duration_ns: u64,
     /// The score of each parameter.
     pub parameters: Vec<ParameterScore>,
@@ -55,17 +55,17 @@ pub struct CaseReport {
     pub findings: Vec<Finding>,
 }
 
-/// What became of a case, in a word.
+/// What came of a case, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeName {
-    /// It was built and surveyed.
+    /// The file system was built and surveyed.
     Surveyed,
     /// Something that could be installed or freed is missing.
     Skipped,
-    /// The kernel can't mount it.
+    /// The kernel can't mount the file system.
     Unsupported,
-    /// Building or surveying it failed.
+    /// Building or surveying the file system failed.
     Failed,
 }
 
@@ -74,13 +74,13 @@ pub enum OutcomeName {
 pub struct Total {
     /// The parameter.
     pub parameter: String,
-    /// Right answers.
+    /// The number of right answers.
     pub right: u32,
-    /// Wrong answers.
+    /// The number of wrong answers.
     pub wrong: u32,
-    /// Cases without an answer.
+    /// The number of cases without an answer.
     pub silent: u32,
-    /// Answers that cannot be judged.
+    /// The number of answers that cannot be judged.
     pub not_scored: u32,
     /// Answers, judged or not, as a share of all; 1 where nothing was asked.
     pub answered_share: f64,

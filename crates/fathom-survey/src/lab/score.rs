@@ -12,13 +12,13 @@ use crate::finding::{Finding, Kind, Status, Value};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Score {
-    /// It is the truth, or an interval that holds it.
+    /// The answer is the truth, or an interval that contains it.
     Right,
-    /// It is something else.
+    /// The answer is something else.
     Wrong,
-    /// There is none: inconclusive or refused.
+    /// There is no answer: inconclusive or refused.
     Silent,
-    /// It can't be judged: the reason.
+    /// The answer can't be judged, for this reason.
     NotScored(String),
 }
 
@@ -29,13 +29,13 @@ pub struct ParameterScore {
     pub parameter: String,
     /// The right answer, and what makes it right.
     pub truth: Truth,
-    /// What the finding says, from all evidence that was asked for.
+    /// The answer from all evidence that was asked for, with its score.
     #[serde(flatten)]
     pub finding: Scored,
-    /// What timing alone says, where it was asked.
+    /// The answer from timing alone, where timing was asked, with its score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Scored>,
-    /// What asking took, in ns.
+    /// How long asking took, in ns.
     pub duration_ns: u64,
 }
 

@@ -96,8 +96,11 @@ pub(super) fn behind(samples: &Samples) -> String {
         [(end, reach)] => format!("behind the first {} the cache held {reach} more", Bytes(*end)),
         _ => {
             let runs = lines.chunk_by(|one, next| one.1 == next.1);
-            let told = runs.map(|run| format!("{} KiB: {}", run[0].0 / 1024, run[0].1));
-            format!("what the cache held behind a first part of\n  {}", told.collect::<Vec<_>>().join("\n  "))
+            let words = runs.map(|run| format!("{} KiB: {}", run[0].0 / 1024, run[0].1));
+            format!(
+                "what the cache held behind a first part of\n  {}",
+                words.collect::<Vec<_>>().join("\n  ")
+            )
         }
     }
 }

@@ -211,7 +211,7 @@ impl Context {
         let (mut head, tail) = (header.head.load(Ordering::Relaxed), header.tail.load(Ordering::Acquire));
         while head != tail && self.events.len() < max {
             // SAFETY: the kernel keeps both counters below `size`, has filled what lies before its tail, and does not write
-            // there again until the head moves on. Nobody else takes results of this context.
+            // there again until the head moves on. No other code takes results of this context.
             self.events.push(unsafe { *first.add(head as usize) });
             head += 1;
             if head == header.size {

@@ -157,7 +157,7 @@ fn direct_requests_want_alignment() {
 #[test]
 fn a_full_file_system_is_told_by_each_write() {
     // A mount name space belongs to a thread; what is mounted in it goes with it.
-    let told = std::thread::spawn(|| {
+    let outcome = std::thread::spawn(|| {
         let target = std::env::temp_dir().join(format!("fathom-queue-full-{}", std::process::id()));
         std::fs::create_dir(&target).unwrap();
         let mounted = crate::mount::enter_private_namespace()
@@ -177,7 +177,7 @@ fn a_full_file_system_is_told_by_each_write() {
         crate::mount::detach(&target).unwrap();
         std::fs::remove_dir(target).unwrap();
     });
-    told.join().unwrap();
+    outcome.join().unwrap();
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn an_impossible_queue_is_refused_in_one_line() {
 
 #[test]
 fn a_container_that_forbids_the_calls_is_named() {
-    let told = std::thread::spawn(|| {
+    let outcome = std::thread::spawn(|| {
         forbid(&[libc::SYS_io_uring_setup, libc::SYS_io_setup]).map(|()| {
             [Engine::Libaio, Engine::IoUring(UringOptions::default())].map(|engine| {
                 let refused = Queue::new(&Setup::new(engine, 4, 8), Mapping::fresh(32).unwrap(), Vec::new());
@@ -217,7 +217,7 @@ fn a_container_that_forbids_the_calls_is_named() {
             })
         })
     });
-    match told.join().unwrap() {
+    match outcome.join().unwrap() {
         Ok(lines) => lines.iter().for_each(|line| {
             assert!(line.contains("Operation not permitted; "), "{line}");
             assert!(line.contains("seccomp") || line.contains("kernel.io_uring_disabled"), "{line}");
@@ -373,7 +373,7 @@ fn what_would_never_end_is_cancelled() {
         let results = finish(&mut queue);
         assert_eq!(results.len(), 997, "{name}");
         assert!(results.iter().all(|done| done.1 == Err(Errno::CANCELED)), "{name}");
-        // Dropping cancels too: nobody is left who would take what comes.
+        // Dropping cancels too: no reader is left that would take the data.
         let Some((queue, write)) = waiting(&setup) else { continue };
         let read = queue.file(0).try_clone_to_owned().unwrap();
         drop(queue);

@@ -10,7 +10,7 @@ use rustix::io::{Errno, Result};
 
 use super::{Completion, Operation, Request, Setup};
 
-/// As many threads as slots, so that nobody waits for a thread.
+/// As many threads as slots, so that no request waits for a thread.
 pub(super) struct Pool {
     shared: Arc<Shared>,
     prepared: Vec<Request>,

@@ -286,7 +286,7 @@ impl Uring {
 
     fn wait_by_call(&mut self, min: u32, timeout: Option<Duration>) -> Result<u32> {
         if self.options.submission_thread {
-            // The thread completes without a call, and whoever asks for it gives a CPU for speed.
+            // The kernel's thread completes requests without a call. Spinning here costs a CPU, as this option implies.
             for _ in 0..SPINS {
                 if self.ready() >= min {
                     return Ok(self.ready());

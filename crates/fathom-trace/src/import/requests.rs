@@ -69,16 +69,16 @@ impl OnVolumes {
 
 impl Lines for OnVolumes {
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
-        let told = match ((self.read)(line), self.heading) {
-            (Ok(told), _) => told,
+        let request = match ((self.read)(line), self.heading) {
+            (Ok(request), _) => request,
             (Err(reason), Some(heading)) => return output.heading(line, heading, reason),
             (Err(reason), None) => return Err(reason),
         };
-        let file = self.volumes.file(told.volume, output);
+        let file = self.volumes.file(request.volume, output);
         output.operations.push(Operation {
-            offset: Some(told.offset),
-            length: told.length,
-            ..Operation::new(told.kind, file, told.start_ns)
+            offset: Some(request.offset),
+            length: request.length,
+            ..Operation::new(request.kind, file, request.start_ns)
         });
         Ok(())
     }

@@ -124,13 +124,13 @@ impl Maker<'_> {
         };
         let named = match &mut self.names {
             Names::Traced(paths) => {
-                let told = paths.get_mut(&call.thread).and_then(VecDeque::pop_front);
+                let traced = paths.get_mut(&call.thread).and_then(VecDeque::pop_front);
                 // Where the two disagree on what came of it, neither's order can be trusted.
-                let agree = |told: &TracedCall| told.kind == kind && told.result == call.result;
-                told.filter(agree).map(|told| {
+                let agree = |traced: &TracedCall| traced.kind == kind && traced.result == call.result;
+                traced.filter(agree).map(|traced| {
                     let path = |file| self.files.path(file).to_vec();
-                    call.to = told.to.map(|to| (path(to).into(), Under::Here));
-                    (path(told.file), told.flags)
+                    call.to = traced.to.map(|to| (path(to).into(), Under::Here));
+                    (path(traced.file), traced.flags)
                 })
             }
             Names::Seen(seen) if kind == CallKind::Open => seen.opened(call, ended_ns),

@@ -1,7 +1,7 @@
 //! A process that runs already: /proc says what its descriptors mean, while it goes on.
 //!
-//! Nobody stops it, so that a look may come too late: the descriptor may have been closed by then and mean another
-//! file. The events tell whether it was, and a look that they do not bear out counts for nothing.
+//! The process is not stopped, so that a look may come too late: the descriptor may have been closed by then and mean
+//! another file. The events tell whether it was, and a look that they contradict is not used.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -162,7 +162,7 @@ struct Changes {
 }
 
 impl Changes {
-    /// Of the events, beside the calls that had been entered before; moves only as far as `settled_ns`.
+    /// Finds the changes in the events and in the calls that were entered before; moves only up to `settled_ns`.
     fn find(
         kept: &[File],
         sub_buffer: usize,
@@ -181,7 +181,7 @@ impl Changes {
                     let known = entered.remove(&thread);
                     let known = known.filter(|(seen_ns, number, _)| *number == id && *seen_ns <= time_ns);
                     let name = calls.get(&id).copied().unwrap_or_default();
-                    // One that nobody saw begin may have concerned any descriptor.
+                    // A call that was entered unseen may have concerned any descriptor.
                     let (begun_ns, arguments) = known.map_or((0, None), |known| (known.0, Some(known.2)));
                     changes.add(name, arguments, (begun_ns, time_ns), settled_ns);
                 }

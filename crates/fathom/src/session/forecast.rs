@@ -164,11 +164,11 @@ pub fn predict(
     model: &Model,
     settings: Settings,
 ) -> Result<(Predicted, Vec<Vec<Outcome>>), Error> {
-    let foretold = match work {
+    let result = match work {
         Work::Jobs(file) => prediction::predict(&file.jobs, model, settings),
         Work::Trace(path) => of_trace(path, &replay::plan(path)?, how, model, settings),
     };
-    let Prediction { outcomes, forecasts } = foretold.map_err(Error::Failed)?;
+    let Prediction { outcomes, forecasts } = result.map_err(Error::Failed)?;
     let predicted = Predicted {
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -182,12 +182,12 @@ impl Session {
             let needs = validation::needs(conditions, trials.model, trials.repeats, by_fio);
             needs.map(|needs| needs.writes).map_err(Error::Failed)
         };
-        let (alone, beside) = (writes(0)?, writes(wanted)?);
+        let (alone, with_fio) = (writes(0)?, writes(wanted)?);
         // Where even Fathom's runs write too much, that ends everything.
-        if alone <= self.left() && beside > self.left() {
+        if alone <= self.left() && with_fio > self.left() {
             notice(&format!(
                 "fio does not run the jobs: with its runs they would write {}, and {} are allowed: raise --max-write",
-                Bytes(beside),
+                Bytes(with_fio),
                 Bytes(self.left())
             ));
             return Ok(0);

@@ -1,4 +1,4 @@
-//! Speeds: curves, the cost of system calls, Fathom beside dd and fio, the size of a file that takes a given time.
+//! Speeds: curves, the cost of system calls, Fathom compared with dd and fio, the size of a file that takes a given time.
 
 use std::time::Duration;
 

@@ -27,7 +27,7 @@ use crate::finding::Kind;
 const ADDED: &str = "seek_cost";
 const GUIDE: &str = include_str!("../../../../docs/guide/adding-an-experiment.md");
 
-/// A survey that asks the added question beside another, of a machine whose calls cost so much.
+/// A survey that asks the added question and another one, on a machine whose calls cost `call` ns.
 fn surveyed(call: f64) -> (Survey, Vec<Answer>) {
     let registry = registry();
     let asked = ["page_size", ADDED].map(|name| find(&registry, name).unwrap());

@@ -50,8 +50,8 @@ fn surveys_of_one_machine_differ_no_more_often_than_stated() {
     let pairs = (0..10).flat_map(|one| (one + 1..10).map(move |two| (one, two)));
     let compared: Vec<Comparison> = pairs.map(|(one, two)| compared(&surveys[one], &surveys[two])).collect();
     assert!(compared.iter().all(|comparison| !comparison.is_empty()));
-    let told = compared.iter().filter(|comparison| comparison.has_differences()).count();
-    assert!(told * 20 <= compared.len(), "{told} of {} pairs", compared.len());
+    let differing = compared.iter().filter(|comparison| comparison.has_differences()).count();
+    assert!(differing * 20 <= compared.len(), "{differing} of {} pairs", compared.len());
 }
 
 #[test]

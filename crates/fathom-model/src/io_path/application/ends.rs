@@ -5,12 +5,12 @@ use fathom_program::program::Thread;
 use super::{Load, Progress};
 use crate::io_path::work::Ready;
 
-/// What the end of threads means to others, by thread; nothing for threads that are not there.
+/// Which threads wait for the end of others, and which end with others, by thread; threads without an entry do neither.
 #[derive(Clone, Debug, Default)]
 pub struct Ends {
-    /// The threads that must have ended before one begins.
+    /// The threads that must have ended before this one begins.
     pub awaited: Vec<Vec<usize>>,
-    /// The threads that end with one.
+    /// The threads that end when this one ends.
     pub ended: Vec<Vec<usize>>,
 }
 
@@ -24,14 +24,14 @@ pub(super) enum Stage {
 }
 
 impl<T: Thread, K> Load<T, K> {
-    /// Has threads begin and end when others have ended.
+    /// Makes threads begin and end when others have ended.
     #[must_use]
     pub fn ending(self, ends: Ends) -> Self {
         self.progress(|progress| progress.ends = ends);
         self
     }
 
-    /// For each thread when others ended it, in ns; none where it ended by itself.
+    /// When other threads ended each thread, in ns; none for a thread that ended by itself.
     pub fn stopped(&self) -> Vec<Option<u64>> {
         self.progress(|progress| progress.callers.iter().map(|caller| caller.stopped).collect())
     }
@@ -54,7 +54,7 @@ impl<T: Thread, K> Progress<T, K> {
         self.ready(thread)
     }
 
-    /// A thread has ended. Returns what those do that begin now: whoever is to end with it need not wait any more.
+    /// A thread has ended. Returns what the threads do that begin now: those that end with it need not wait any more.
     pub(super) fn ended(&mut self, thread: usize, now: u64) -> Vec<Ready> {
         self.callers[thread].stage = Stage::Ended;
         let with_it = self.ends.ended.get(thread).cloned().unwrap_or_default();

@@ -17,21 +17,22 @@ use crate::io_path::work::{Ready, Turn, Work};
 /// How many requests a thread has under way, and how they are reaped. Source: fio's `iodepth` options.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Queueing {
-    /// At most so many are under way.
+    /// The most requests under way.
     pub depth: u32,
-    /// Once the queue is full results are taken at least so many at a time,
+    /// The fewest results that are taken at a time once the queue is full.
     pub least: u32,
-    /// at most so many,
+    /// The most results that are taken at a time once the queue is full.
     pub most: u32,
-    /// and until so many are left.
+    /// The number of requests under way down to which results are taken.
     pub low: u32,
-    /// Time of the CPU to hand a request over, in ns.
+    /// CPU time to submit a request, in ns.
     pub submit_ns: f64,
-    /// Time of the CPU to take a result, in ns.
+    /// CPU time to take a result, in ns.
     pub reap_ns: f64,
-    /// Time of the CPU to wake up for one, in ns.
+    /// CPU time to wake up for a result, in ns.
     pub wake_ns: f64,
-    /// Until when in a run these times are shorter, in ns, and which share of them is left: a server works on the thread's CPU.
+    /// The time in ns, from the start of a run, until which these times are shorter because a server works on the thread's CPU; and
+    /// the share of them that is left until then.
     pub near: (u64, f64),
 }
 
@@ -45,9 +46,9 @@ impl Queueing {
 /// What a thread does once its CPU time for it is over.
 #[derive(Clone, Copy, Debug)]
 enum Act<L> {
-    /// It hands a call over, which takes so many ns of the call's latency.
+    /// It submits a call, which takes this many ns of the call's latency.
     HandOver(Call, L, u64),
-    /// It takes so many results.
+    /// It takes this many results.
     Reap(u32),
     End,
 }

@@ -15,20 +15,20 @@ const OWN_LOSES: [f64; 2] = [0.85, 1.6];
 const FIRST_LOSES: [f64; 2] = [0.8, 1.2];
 const NEXT_LOSES: [f64; 2] = [3.0, 12.0];
 const MIB: f64 = 1_048_576.0;
-/// So many MiB are near, as all are that what copying near data costs was measured with; and so many are wholly far.
+/// Up to this many MiB of data are near, as were the data by which copies of near data were measured; from [`WHOLLY_FAR`] on all are far.
 const WHOLLY_NEAR: f64 = 0.75;
 const WHOLLY_FAR: f64 = 128.0;
-/// And so many are as far to jump to as can be, as are those that jumps were measured with.
+/// From this many MiB on jumps cost the most, as did the jumps that were measured.
 const JUMPS_FAR: f64 = 64.0;
 
-/// Whither a call goes that does not go on where the last one ended.
+/// The jump of a call that does not go on where the last one ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Jump {
-    /// Not to the begin of a line of the CPU's caches: all that it copies lies across two lines of the caller's.
+    /// Whether it leads into the middle of a line of the CPU's caches, so that each load lies across two lines.
     is_between_lines: bool,
     /// Pages that it touches, of which it jumps to each: the CPU fetches ahead only to the end of a page.
     touched: u64,
-    /// Pages that as many bytes need, for which a jump's price is known.
+    /// Pages that as many bytes need if they lie together, for which the cost of a jump is known.
     needed: u64,
 }
 
@@ -36,7 +36,7 @@ struct Jump {
 const LINE: u64 = 64;
 
 impl Jump {
-    /// The jump of a call of so many bytes at this offset, if it is one.
+    /// The jump of a call of `bytes` at this offset, if it is one.
     fn to(offset: u64, bytes: u64, jumped: bool) -> Option<Self> {
         jumped.then_some(Self {
             is_between_lines: !offset.is_multiple_of(LINE),
@@ -51,7 +51,7 @@ impl Jump {
 pub(in crate::io_path) enum Seen {
     /// Never.
     Never,
-    /// So many times, a part of which was a read or write like this one, and the last time so many bytes ago.
+    /// Moved `times` times, the last time `bytes` ago; the share `alike` of the moves were of the same kind as this one.
     Before { bytes: u64, times: u64, alike: f64 },
     /// They are made now, or were moved a moment ago.
     Now,
@@ -97,12 +97,12 @@ impl Caches {
         self.scalars[Scalar::AcrossLines] * (of_call / SEEN).min(1.0) * bytes as f64 / of_call
     }
 
-    /// What a copy of a range of bytes, of a call of `of_call` in all, waits for because the data or the caller's buffer are not
-    /// near the CPU: the data by when they were `seen`, where a first copy may have `jumped` to; the buffer where it is too
-    /// large, as since a byte of it was last used all others were, and as many of the cache.
+    /// How long a copy of a range of bytes, out of a call of `of_call`, waits because the data or the caller's buffer are not
+    /// near the CPU. For the data it depends on when they were last `seen`, and on whether the call `jumped` to them. A buffer
+    /// is far if it is too large: since a byte of it was last used all its other bytes were, and as many of the page cache.
     ///
-    /// The wait for data by size is no line, because the CPU fetches ahead while it does something else: it is drawn
-    /// through points that are measured.
+    /// The wait for data is not proportional to the size, because the CPU fetches ahead while it does something else: it is
+    /// interpolated between measured points.
     pub(in crate::io_path) fn waiting_for(
         &self,
         of_call: u64,
@@ -119,7 +119,7 @@ impl Caches {
         if let Some(jump) = Jump::to(from, of_call, jumped) {
             data += self.seen_from(seen, &self.jump_share, JUMPS_FAR) * self.far_jump(of_call, jump);
         }
-        // Who waits for data waits for both at once.
+        // A copy that waits for data waits for its buffer at the same time.
         let buffer = self.scalars[Scalar::FarBuffer]
             + distance * (self.scalars[Scalar::FarBoth] - self.scalars[Scalar::FarBuffer]);
         // What is made now is written without being read, and takes no room before.
@@ -127,7 +127,7 @@ impl Caches {
         data + buffer * (to - from) as f64 * lost(taken as f64, self.scalars[Scalar::NearCache], OWN_LOSES)
     }
 
-    /// What a jump of a call of so many bytes to what is wholly far takes.
+    /// How long a jump of a call of `of_call` bytes takes to data that are wholly far.
     fn far_jump(&self, of_call: u64, jump: Jump) -> f64 {
         let [least, most] = [self.jump[0].0, self.jump[self.jump.len() - 1].0];
         let between = if jump.is_between_lines { self.scalars[Scalar::JumpBetween] } else { 0.0 };

@@ -16,9 +16,9 @@ type Arm = Option<Seat>;
 /// A byte of a file, or of the disk where somebody knows it.
 type Seat = (Option<FileId>, u64);
 
-/// One arm that serves one request after the other, in their order. One that follows on the last costs the
-/// moving of its data alone; any other a seek, which within a file grows with the root of the distance up
-/// to that across a third of the disk, and on average half a turn.
+/// A disk with one arm that serves requests in their order. A request that follows on the last one costs only the transfer of its
+/// data. Any other costs a seek, which within a file grows with the root of the distance up to that across a third of the disk, and
+/// on average half a turn.
 pub fn disk_with_seeks(
     net: &mut NetBuilder,
     costs: &Arc<Costs>,

@@ -19,10 +19,10 @@ struct Used {
     slice: Slice,
 }
 
-/// By default two buckets per direction before the usual device. Each fills at its rate and holds what it gets in
-/// `limit_burst`; a request that finds too little waits, and those behind it in its direction too. The
-/// generic cell rate algorithm, in its form of virtual scheduling: ITU-T I.371. With a `limit_slice` the rule of
-/// the kernel's own throttle takes their place.
+/// By default two buckets per direction before the usual device. Each fills at its rate and holds at most what it gets in
+/// `limit_burst`; a request that finds too little waits, and so do those behind it in its direction. The generic cell rate
+/// algorithm, in its form of virtual scheduling: ITU-T I.371. With a `limit_slice` the rule of the kernel's own throttle takes the
+/// buckets' place.
 pub fn token_bucket(
     net: &mut NetBuilder,
     costs: &Arc<Costs>,

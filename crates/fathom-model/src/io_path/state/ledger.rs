@@ -5,16 +5,16 @@ use fathom_net::Time;
 use super::clock::Clock;
 use crate::io_path::work::{Turn, Work};
 
-/// One call that was made.
+/// A call that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Which job made it.
+    /// The job that made it.
     pub job: u32,
     /// Its number in the job.
     pub number: u64,
-    /// When it began and ended, in ns.
+    /// When it began and when it ended.
     pub span: [Time; 2],
-    /// For `CallKind::Look`: how many of its pages are cached, of how many.
+    /// For `CallKind::Look`: how many pages of the range are cached, and how many pages it has.
     pub cached: Option<[u32; 2]>,
 }
 

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn data_were_seen_by_who_moves_alike_and_by_who_goes_on_beside() {
+    fn data_moved_before_count_with_the_share_of_calls_like_this_one() {
         let (size, block) = (1 << 20, 4096);
         let mut file = Touched::default();
         let mut touch = |kind, at: u64| {

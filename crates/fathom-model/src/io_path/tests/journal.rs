@@ -86,9 +86,9 @@ fn a_sync_of_new_blocks_that_lie_apart_takes_longer() {
 }
 
 #[test]
-fn each_further_row_of_new_blocks_has_its_price() {
-    let synced = |price: &str| {
-        let parameters = journaled("ordered").with(&[("scattered_extent", price)]);
+fn each_further_row_of_new_blocks_has_its_cost() {
+    let synced = |cost: &str| {
+        let parameters = journaled("ordered").with(&[("scattered_extent", cost)]);
         let took = took(&parameters, |file| {
             // Written backwards, two of them are a row.
             let writes = [301, 300, 320, 340].map(|at| call(CallKind::Write, file, at));

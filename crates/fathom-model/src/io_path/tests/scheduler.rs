@@ -27,8 +27,8 @@ fn both(files: [FileId; 2]) -> Program<impl Thread + Send + 'static> {
     })
 }
 
-/// What the slowest read took, and all, in ns.
-fn reads_beside_a_sync(settings: &[(&str, &str)]) -> [u64; 2] {
+/// How long the slowest read and all reads took during a sync, in ns.
+fn reads_during_a_sync(settings: &[(&str, &str)]) -> [u64; 2] {
     let parameters =
         with(&[&[("readahead", "0"), ("device_depth", "1"), ("device", "plain_queue")], settings].concat());
     let mut state = State::new(&parameters);
@@ -44,8 +44,8 @@ fn reads_beside_a_sync(settings: &[(&str, &str)]) -> [u64; 2] {
 
 #[test]
 fn reads_need_not_wait_for_all_the_writes_that_came_before() {
-    let [plain, all] = reads_beside_a_sync(&[]);
-    let [slowest, with] = reads_beside_a_sync(&[("scheduler", "mq-deadline")]);
+    let [plain, all] = reads_during_a_sync(&[]);
+    let [slowest, with] = reads_during_a_sync(&[("scheduler", "mq-deadline")]);
     assert!(plain > 100_000_000, "one queue: {plain}");
     // At most a batch of writes, and the read.
     assert!(slowest < 18 * 100_000, "{slowest}");
@@ -111,7 +111,7 @@ fn the_throttle_lets_slow_reads_through_and_everything_is_written_in_the_end() {
     let slow = [("device", "queue_and_bus"), ("device_depth", "64"), ("device_write_byte", "500")];
     let read_by = |wbt: &str| {
         let [slowest, all] =
-            reads_beside_a_sync(&[slow.as_slice(), &[("wbt_lat", wbt), ("nr_requests", "256")]].concat());
+            reads_during_a_sync(&[slow.as_slice(), &[("wbt_lat", wbt), ("nr_requests", "256")]].concat());
         (slowest, all)
     };
     let (free, held) = (read_by("0"), read_by("2ms"));

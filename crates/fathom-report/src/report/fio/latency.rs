@@ -39,7 +39,7 @@ impl OfPriority {
     }
 
     /// What it is called, and what it has.
-    pub(super) fn told(&self) -> Option<(String, &Latency)> {
+    pub(super) fn named(&self) -> Option<(String, &Latency)> {
         let (name, latency) = match (&self.since_submission, &self.whole) {
             (Some(latency), _) => ("clat", latency),
             (None, latency) => ("lat", latency.as_ref()?),
@@ -48,7 +48,7 @@ impl OfPriority {
     }
 }
 
-/// Percentages, and what so many of a hundred do not exceed, in ns.
+/// Percentages, and the latency in ns that this percentage of the calls does not exceed.
 #[derive(Default)]
 pub(super) struct Percentiles(pub(super) Vec<(f64, u64)>);
 

@@ -66,7 +66,7 @@ fn order(job: &Job) -> String {
 }
 
 impl Document {
-    /// The text that fio writes unless it is told otherwise.
+    /// The text that fio writes by default.
     pub fn normal(&self) -> String {
         let mut text: String = self.heads.iter().map(|line| format!("{line}\n")).collect();
         text.push('\n');
@@ -185,7 +185,7 @@ impl Entry {
         for (name, latency) in latencies.iter().filter(|(_, latency)| latency.count > 0) {
             normal_latency(text, name, latency);
         }
-        let priorities: Vec<_> = side.prios.iter().filter_map(OfPriority::told).collect();
+        let priorities: Vec<_> = side.prios.iter().filter_map(OfPriority::named).collect();
         priorities.iter().for_each(|(name, latency)| normal_latency(text, name, latency));
         for (name, latency) in latencies {
             self.normal_percentiles(text, name.trim_start(), &latency.percentiles);
@@ -310,13 +310,13 @@ fn normal_latency(text: &mut String, name: &str, latency: &Latency) {
 
 /// The shares of the ranges that hold any latency, five in a line.
 fn normal_shares(text: &mut String, unit: &str, shares: &Ordered<f64>) {
-    let told: Vec<String> = shares
+    let shown: Vec<String> = shares
         .0
         .iter()
         .filter(|(_, percent)| *percent > 0.0)
         .map(|(name, percent)| format!("{name}={percent:.2}%"))
         .collect();
-    for line in told.chunks(5) {
+    for line in shown.chunks(5) {
         let _ = writeln!(text, "  lat ({unit})   : {}", line.join(", "));
     }
 }

@@ -61,8 +61,8 @@ function looks(figure) {
       dash: dashes[place % 6], size: isDots || style === 'specks' ? 4 : 7, outline: outlines[place % 7],
       hasLine: !along && ['line', 'points', 'steps'].includes(style),
       hasMarkers: style !== 'bars' && (along || !['line', 'steps'].includes(style)),
-      // Several readings of a thing stand beside each other.
-      beside: !along ? 0 : style === 'bars' ? (bar++ - (bars - 1) / 2) * 0.8 / bars : (place - (count - 1) / 2) * 0.7 / count,
+      // Several readings of a thing stand next to each other.
+      shift: !along ? 0 : style === 'bars' ? (bar++ - (bars - 1) / 2) * 0.8 / bars : (place - (count - 1) / 2) * 0.7 / count,
       thickness: 0.8 / bars,
     };
   });
@@ -88,10 +88,10 @@ function cropped(series, px, { left, right }) {
 
 // What stands where within the picture.
 function drawSeries(group, look, { figure, px, py, frame, key }, hits) {
-  const { colour, beside } = look, ofThings = isOfThings(figure), of = ofThings ? px : py;
+  const { colour, shift } = look, ofThings = isOfThings(figure), of = ofThings ? px : py;
   const series = ofThings || figure.x.names || look.isBars ? look.series : cropped(look.series, px, frame);
-  const xs = series.x.map(x => px(figure.x.names ? x + beside : x));
-  const ys = series.y.map(y => py(ofThings ? -y - beside : y));
+  const xs = series.x.map(x => px(figure.x.names ? x + shift : x));
+  const ys = series.y.map(y => py(ofThings ? -y - shift : y));
   const [low, high] = [series.low, series.high].map(edges => edges && edges.map(of));
   if (low && series.style === 'line') {
     const path = joined([...xs, ...[...xs].reverse()], [...low, ...[...high].reverse()]);

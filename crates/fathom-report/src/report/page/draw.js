@@ -125,7 +125,7 @@ const keys = {
   ArrowUp: chart => move(chart, 'y', 1, 0.2), ArrowDown: chart => move(chart, 'y', 1, -0.2),
 };
 
-// The numbers as a table, for whoever can't see the chart or wants to copy them.
+// The numbers as a table, for readers who can't see the chart or want to copy them.
 function numbers(figure) {
   const place = figure.querySelector('.numbers div');
   if (place.childElementCount) return;

@@ -18,7 +18,7 @@ pub(super) struct Drawn {
     pub(super) shown: String,
 }
 
-/// Points of a line, and dots beside it: what a reader can tell apart, and what keeps a page small.
+/// The most points of a line, and the most outliers drawn as dots: as many as a reader can tell apart, in a small page.
 const MOST_POINTS: usize = 2400;
 const MOST_OUTLIERS: usize = 300;
 /// With fewer readings the band holds all of them, and none is called far.

@@ -8,11 +8,11 @@ use fathom_program::job::Job;
 /// A call that was made.
 #[derive(Debug, Clone, Copy)]
 pub struct Made {
-    /// Which.
+    /// The call.
     pub call: Call,
-    /// When it began, in ticks.
+    /// When the call began, in ticks.
     pub start: u64,
-    /// Whether it is one of the job's transfers and syncs.
+    /// Whether the call is one of the job's transfers and syncs.
     pub counts: bool,
 }
 

@@ -28,7 +28,7 @@ pub struct Files {
 #[derive(Debug)]
 enum Place {
     Private(Scratch),
-    /// Nowhere: this directory's mount is read-only. What it declares can still be read.
+    /// No directory: the mount is read-only. What the kernel declares of it can still be read.
     ReadOnly(PathBuf),
 }
 
@@ -72,7 +72,7 @@ impl Files {
         Ok(Self { place, entries: HashMap::new(), bytes_written: 0 })
     }
 
-    /// Where the files are.
+    /// The directory of the files.
     pub fn directory(&self) -> &Path {
         match &self.place {
             Place::Private(scratch) => scratch.path(),
@@ -114,7 +114,7 @@ impl Files {
         wanted.iter().map(|file| file.size.saturating_sub(filled(&file.name))).sum()
     }
 
-    /// Makes and fills the files, which stay open; between chunks it is asked whether to go on.
+    /// Makes and fills the files, which stay open; between chunks `go_on` decides whether to go on.
     ///
     /// # Errors
     /// A mount that is read-only, what `go_on` says, and what making and filling the files gives.
@@ -239,7 +239,7 @@ impl Files {
         self.entries.entry(name.to_owned()).or_default()
     }
 
-    /// The file, which stays open.
+    /// The file of this name, which stays open.
     ///
     /// # Errors
     /// What opening it gives.

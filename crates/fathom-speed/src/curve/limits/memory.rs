@@ -92,7 +92,7 @@ pub(super) fn measure(
         fadvise_hint: false,
         ..Job::named("limit")
     };
-    // Before there is a limit, so that the dirty pages are nobody's burden.
+    // Before there is a limit, so that the dirty pages do not count towards it.
     testbed.lay_out(std::slice::from_ref(&job))?;
     let started = Instant::now();
     let limit = Limit::of(plan.file_bytes).map_err(Fault::Unsupported)?;

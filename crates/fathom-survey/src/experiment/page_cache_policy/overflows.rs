@@ -53,7 +53,7 @@ const PROBE: u64 = 16 << 10;
 const PROBES: u64 = 64;
 const APART: u64 = 128 << 10;
 /// Linux judges the lengths of its lists by counts that may be old. A kernel thread brings them up to date
-/// every two seconds, unless its CPU sleeps; after four, whoever needs them does it himself:
+/// every two seconds, unless its CPU sleeps; after four, the code that needs them does it itself:
 /// `mem_cgroup_flush_stats_ratelimited` of `mm/memcontrol.c`.
 const COUNTED_NS: u64 = 4_100_000_000;
 /// How long all overflows together wait for that.

@@ -13,17 +13,17 @@ const CLOSE_GROWTH: f64 = 1.02;
 const CERTAIN_GROWTH: f64 = 1.1;
 /// How far the closer look goes beyond where the step was seen.
 const MARGIN: f64 = 1.1;
-/// A closer look is repeated where the ages beside the step are further apart than by this factor.
+/// A closer look is repeated if the ages on the two sides of the step are further apart than by this factor.
 const WIDEST: f64 = 1.2;
 const CLOSER_LOOKS: usize = 5;
-/// Making and asking take long beside an age if they take this share of it.
+/// Making files and asking about them takes too long for an age if it takes this share of it.
 const CROWDED: f64 = 0.05;
-/// A file whose making, or the asking about it, took more than so many times as long as making usually does, and more than this
-/// share of its age, tells nothing.
+/// A file is left out if making it or asking about it took this many times as long as making usually does, and more than this
+/// share of its age.
 const MOST_TIMES_USUAL: f64 = 3.0;
 const LITTLE: f64 = 0.02;
-/// Probes on each side of a step, where they can be had: fewer may be chance.
-const BESIDE: usize = 5;
+/// Probes wanted on each side of a step: fewer may be chance.
+const PER_SIDE: usize = 5;
 /// A closer look takes this share of the age at which the first one ends, at the least.
 const RESERVE: f64 = 0.7;
 /// The probability that chance made both steps, above which nothing is said.
@@ -57,7 +57,7 @@ pub(super) fn sweeps(
         let is_open = |what: usize| answers[what].is_none();
         let seen = |what: usize| first[what].as_ref().ok().map(|(step, _)| *step);
         let mut steps = [0, 1, 2].map(|what| seen(what).filter(|_| is_open(what)));
-        // Where asking takes long beside the ages, one kind after the other is asked about.
+        // Where asking takes long compared with the ages, one kind after the other is asked about.
         let is_crowded = |step: &Step| place_ns > CROWDED * step.low;
         if let Some(alone) = steps.iter().position(|step| step.as_ref().is_some_and(is_crowded)) {
             steps = [0, 1, 2].map(|what| steps[what].filter(|_| what == alone));
@@ -132,7 +132,7 @@ fn close(steps: [Option<Step>; 3], place_ns: f64) -> Vec<Place> {
     let growth = |age_ns: f64| CLOSE_GROWTH.max(1.0 + 2.0 * place_ns / age_ns);
     let ranges = steps.map(|step| {
         step.map(|step| {
-            let margin = MARGIN.max(growth(step.low).powi(BESIDE as i32 + 1));
+            let margin = MARGIN.max(growth(step.low).powi(PER_SIDE as i32 + 1));
             step.low / margin..=step.high * margin
         })
     });
@@ -337,7 +337,7 @@ impl Made {
 fn is_over(observer: &dyn Observer, probes: &[Probe]) -> bool {
     let Some(asked) = observer.asked(probes) else { return false };
     let clear: Vec<bool> = asked.into_iter().flatten().collect();
-    clear.iter().rev().take_while(|&&asked| asked).count() >= BESIDE
+    clear.iter().rev().take_while(|&&asked| asked).count() >= PER_SIDE
 }
 
 fn stepped(observer: &dyn Observer, probes: &[Probe], age_ns: f64) -> Result<(Step, usize), String> {

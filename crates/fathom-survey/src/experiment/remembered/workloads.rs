@@ -1,4 +1,4 @@
-//! What is run: files are made, wait, and are asked about beside calls whose way is known.
+//! The workloads: files are made, wait, and are asked about in turns with calls that are known to reach the server or not.
 
 use super::{ALL, KNOWN, What};
 use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
@@ -46,7 +46,7 @@ impl What {
         }
     }
 
-    /// The passes of the known calls beside a probe.
+    /// The number of passes of known calls that go with a probe.
     pub(super) fn known_passes(self) -> usize {
         match self {
             What::Attributes | What::Absences => 1,

@@ -28,8 +28,8 @@ fn names(path: &Path) -> BTreeSet<OsString> {
 }
 
 /// Bytes read and written.
-fn moved(told: &FioReport) -> [u64; 2] {
-    [Direction::Read, Direction::Write].map(|direction| told.bytes(direction).unwrap())
+fn moved(report: &FioReport) -> [u64; 2] {
+    [Direction::Read, Direction::Write].map(|direction| report.bytes(direction).unwrap())
 }
 
 #[test]
@@ -58,10 +58,10 @@ fn fio_moves_what_fathom_moves() {
         let ours = load::run(job, &mut testbed).unwrap();
         let own = testbed.bytes_written() - before;
         let there = names(&directory);
-        let told = run_fio(job, &mut testbed).unwrap();
+        let report = run_fio(job, &mut testbed).unwrap();
         assert_eq!(names(&directory), there, "fio leaves nothing of its own");
         let ours = [0, 1].map(|side| ours[0].transfers[side].bytes);
-        let fios = moved(&told);
+        let fios = moved(&report);
         // Which transfer of a mix reads is drawn.
         if job.read_percent == 50 {
             assert_eq!(fios.iter().sum::<u64>(), ours.iter().sum::<u64>(), "{}", job.name);
@@ -70,9 +70,9 @@ fn fio_moves_what_fathom_moves() {
         }
         assert_eq!(testbed.bytes_written() - before - own, fios[1], "{}", job.name);
         for direction in job.directions() {
-            assert!(told.calls_ns(direction, "clat_ns").unwrap() > 0.0, "{}", job.name);
+            assert!(report.calls_ns(direction, "clat_ns").unwrap() > 0.0, "{}", job.name);
         }
-        assert_eq!(told.syncs_ns().unwrap() > 0.0, job.fsync > 0, "{}", job.name);
+        assert_eq!(report.syncs_ns().unwrap() > 0.0, job.fsync > 0, "{}", job.name);
     }
     drop(testbed);
     assert!(!directory.exists());
@@ -113,7 +113,7 @@ fn fio_can_run_the_jobs_that_models_are_held_to() {
     }
     let model = Model::assumed();
     let needs = |by_fio| fathom::validation::needs(&[Condition::Usual], &model, 6, by_fio).unwrap();
-    let (alone, beside) = (needs(0), needs(3));
-    assert_eq!(alone.space, beside.space);
-    assert!(beside.writes > alone.writes && beside.writes < alone.writes / 4 * 5);
+    let (alone, with_fio) = (needs(0), needs(3));
+    assert_eq!(alone.space, with_fio.space);
+    assert!(with_fio.writes > alone.writes && with_fio.writes < alone.writes / 4 * 5);
 }

@@ -35,7 +35,7 @@ fn where_holes_are_as_fast_as_what_is_cached_nothing_is_said() {
     assert_eq!(ask(script, "page_cache_capacity").status, Status::Inconclusive);
 }
 
-/// A machine on which nobody waits below 3/4 of `mib` MiB.
+/// A machine on which no writer waits below 3/4 of `mib` MiB.
 fn throttled(mib: u64, sigma: f64, seed: u64) -> Script {
     let limit = mib << 20;
     let throttle = Throttle { background: limit / 2, limit, device_rate: 100e6, period: 0.0 };

@@ -75,7 +75,7 @@ impl<'a> Answer<'a> {
         self.survey.finding(parameter)?.value.as_ref()?.as_number()
     }
 
-    /// The period of a comb or of windows, as timing has it, or whoever has.
+    /// The period of a comb or of windows: as timing found it, else the finding's value.
     pub(super) fn period(&self) -> Option<f64> {
         let value = self.finding.answer(Kind::Timing).or(self.finding.value.as_ref());
         value.and_then(Value::as_number).filter(|&period| period > 0.0)

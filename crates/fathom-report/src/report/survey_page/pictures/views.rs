@@ -13,7 +13,7 @@ use fathom_run::samples::{Reading, Samples};
 use fathom_survey::experiment;
 use fathom_survey::finding::Kind;
 
-/// A pass of at least so many places is a sweep.
+/// A pass of at least this many places is a sweep.
 const SWEEP: u64 = 32;
 /// How many periods of a comb the frame holds at first.
 const PERIODS: f64 = 12.0;
