@@ -158,13 +158,15 @@ impl Path {
         net.module("device", |net| {
             let [arrived, written] = served.map(|place| net.port_out(place));
             let requests = net.port_in(requests);
-            (self.device)(net, &self.costs, requests, arrived, written);
+            let cpus = shared.cpus.filter(|_| self.costs.works_on_cpu);
+            (self.device)(net, &self.costs, device::Ports { requests, arrived, written, cpus });
         });
         net.build().expect("the layers fit together")
     }
 
-    /// The CPUs that so many threads take turns on; none where there are enough.
+    /// The CPUs that so many threads of jobs take turns on, with that of the device if it needs one; none where there are enough.
     fn cpus_of(&self, threads: u32) -> Option<u32> {
+        let threads = threads + u32::from(self.costs.works_on_cpu);
         Some(self.costs[Scalar::Cpus] as u32).filter(|cpus| (1..threads).contains(cpus))
     }
 

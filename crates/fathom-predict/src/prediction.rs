@@ -50,7 +50,7 @@ pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 use self::counted::Tally;
 use self::forecast::{Part, Runs};
 use self::own_work::overhead;
-use self::threads::{ends, queueing, serial_depth};
+use self::threads::{ends, queueing, serial_depths};
 use crate::model::{FreeMemory, LIMITS, Model, Parameter, Parameters, Scalar};
 use fathom_program::job::{
     Course, Direction, Distribution, Job, Layout, OpenSync, Pattern, Region, ThreadFile,
@@ -350,8 +350,7 @@ impl Bench {
     ) -> Result<Vec<Vec<Outcome>>, String> {
         let (load, cached) = self.load(jobs, parameters, seed, |call| (call.kind, call.bytes))?;
         let started = self.state.now().as_ticks();
-        let depths = jobs.iter().flat_map(|job| std::iter::repeat_n(serial_depth(job), job.numjobs as usize));
-        let mut tally = Tally::new(depths);
+        let mut tally = Tally::new(serial_depths(jobs, parameters));
         let state = std::mem::take(&mut self.state);
         self.state = self.path.run_in_slices(&load, state, seed, SLICE, |state| tally.take(&load, state));
         // What came before a ramp's or a delay's end does not count.

@@ -12,7 +12,8 @@ use super::work::Work;
 use crate::file_read::PAGE;
 use crate::page_writeback::Thresholds;
 use crate::parameters::{
-    Allocation, Answers, Curve, FreeMemory, Journal, Limited, Opening, Parameters, Scalar, Scalars, Scheduler,
+    Allocation, Answers, Curve, FreeMemory, Journal, Limited, Opening, Parameters, Scalar, Scalars,
+    Scheduler, Works,
 };
 use crate::read_ahead::Limits;
 
@@ -38,6 +39,8 @@ pub struct Costs {
     pub(super) disk_pages: f64,
     pub(super) device_depth: u32,
     pub(super) answers_together: bool,
+    /// Whether the device's work is done on a CPU.
+    pub(super) works_on_cpu: bool,
     /// What an open does to the cached pages of its file.
     pub(super) opening: Opening,
     /// What a new page of the page cache waits for its memory, in ns.
@@ -79,6 +82,7 @@ impl Costs {
             disk_pages: (value(Scalar::Disk) / PAGE as f64).max(1.0),
             device_depth: value(Scalar::DeviceDepth).max(1.0) as u32,
             answers_together: parameters.choices.answers == Answers::Together,
+            works_on_cpu: parameters.choices.works == Works::OnCpu,
             opening: parameters.choices.opening,
             taken_page: match parameters.choices.free_memory {
                 FreeMemory::There => 0.0,

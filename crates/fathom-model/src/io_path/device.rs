@@ -6,7 +6,7 @@ mod token_bucket;
 
 use std::sync::Arc;
 
-use fathom_net::{In, NetBuilder, Out};
+use fathom_net::{In, NetBuilder, Out, Place};
 
 pub use self::disk::disk_with_seeks;
 pub use self::token_bucket::token_bucket;
@@ -14,9 +14,21 @@ use super::costs::Costs;
 use super::request::Request;
 use crate::parameters::{Device, Scalar};
 
-/// A module that serves requests: it takes them from the first port, and puts completed reads into the second and completed writes
-/// into the third.
-pub type DeviceModule = fn(&mut NetBuilder, &Arc<Costs>, In<Request>, Out<Request>, Out<Request>);
+/// A module that serves requests.
+pub type DeviceModule = fn(&mut NetBuilder, &Arc<Costs>, Ports);
+
+/// What connects a device with the rest of the net.
+#[derive(Clone, Copy)]
+pub struct Ports {
+    /// Requests for it.
+    pub requests: In<Request>,
+    /// Reads that are done.
+    pub arrived: Out<Request>,
+    /// Writes that are done.
+    pub written: Out<Request>,
+    /// Idle CPUs, of which the device needs one for its work; none where it works apart from them.
+    pub cpus: Option<Place<()>>,
+}
 
 /// The module of a kind of device.
 pub(super) fn module(device: Device) -> DeviceModule {
@@ -36,20 +48,18 @@ pub(super) fn module(device: Device) -> DeviceModule {
 /// serves each in turn (`loop_process_work` of `drivers/block/loop.c`).
 ///
 /// It may answer together: the thread of a virtual machine's host that stands for a disk often serves what is in the queue,
-/// and interrupts the guest once, when the queue is empty. Then who keeps many requests under way waits for all of them.
-pub fn queue_and_bus(
-    net: &mut NetBuilder,
-    costs: &Arc<Costs>,
-    requests: In<Request>,
-    arrived: Out<Request>,
-    written: Out<Request>,
-) {
+/// and interrupts the guest once, when the queue is empty. Then a thread with many requests under way waits for all of them.
+///
+/// The part that is done for one after the other takes a CPU where a thread of this machine does it.
+pub fn queue_and_bus(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports) {
+    let Ports { requests, arrived, written, cpus } = ports;
     let (tags, bus) = (net.place("tags"), net.place("bus"));
     let found = net.place::<Request>("found");
     let served = costs.answers_together.then(|| net.place::<Request>("served"));
     net.initial(tags, (0..costs.device_depth).map(|_| ()));
     net.initial(bus, [()]);
     let [access, take, transfer] = [(); 3].map(|()| Arc::clone(costs));
+    let cpus = cpus.map(|cpus| net.fusion("cpus", cpus));
     net.transition("access")
         .input(requests)
         .guard(|(request,)| !request.is_write)
@@ -66,8 +76,10 @@ pub fn queue_and_bus(
     net.transition("transfer")
         .input(found)
         .consume(bus, 1)
+        .with(cpus, |transfer, cpus| transfer.consume(cpus, 1))
         .delay_by(move |(request,), rng| transfer.around(transfer.serving(request), rng))
         .produce(bus, 1)
+        .with(cpus, |transfer, cpus| transfer.produce(cpus, 1))
         .output_each(tags, |(request,), _| (!request.is_write).then_some(()))
         .with(served, |transfer, served| transfer.output(served, |(request,), _| *request))
         .with(served.is_none().then_some(()), |transfer, ()| {
@@ -88,13 +100,8 @@ pub fn queue_and_bus(
 }
 
 /// Paper E's device: one queue, one server, one speed.
-pub fn plain_queue(
-    net: &mut NetBuilder,
-    costs: &Arc<Costs>,
-    requests: In<Request>,
-    arrived: Out<Request>,
-    written: Out<Request>,
-) {
+pub fn plain_queue(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports) {
+    let Ports { requests, arrived, written, .. } = ports;
     let idle = net.place("idle");
     net.initial(idle, [()]);
     let costs = Arc::clone(costs);

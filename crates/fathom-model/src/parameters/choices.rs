@@ -32,6 +32,18 @@ choice! {
 }
 
 choice! {
+    /// Where the work of a device is done.
+    #[derive(Default)]
+    Works {
+        /// In the device or by its host.
+        #[default]
+        Apart = "apart",
+        /// On a CPU of this machine, as by the worker of a loop device.
+        OnCpu = "on_cpu",
+    }
+}
+
+choice! {
     /// What a sync does with jbd2's journal.
     #[derive(Default)]
     Journal {
@@ -188,6 +200,8 @@ choices! {
     device: Device,
     /// When the devices 'queue_and_bus' and 'token_bucket' answer: 'each' request once it is served, or 'together' once none waits.
     answers: Answers,
+    /// Whether the devices 'queue_and_bus' and 'token_bucket' do their work apart from the CPUs of jobs, or a thread does it on one of them.
+    works: Works,
     /// The kernel whose rules of read-ahead hold; between two of them the model takes the earlier.
     kernel: Kernel,
     /// What a sync does with jbd2's journal.

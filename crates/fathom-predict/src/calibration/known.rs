@@ -9,6 +9,7 @@ use fathom_sys::{affinity, dirty, facts};
 
 use crate::model::{
     Device as DeviceKind, Journal, LIMITS, Limited, Model, Opening, Origin, PAGE, Parameter, Scalar, Syncs,
+    Works,
 };
 use fathom_model::kernel::Kernel;
 use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
@@ -64,6 +65,9 @@ pub fn found_by_other_means(
         None => of_server(model, machine, &findings)?,
         Some(device) => {
             declare(model, Scalar::LargestIo, device.largest_request_bytes);
+            if device.name.starts_with("loop") {
+                model.parameters.choices.works = Works::OnCpu;
+            }
             model.parameters.choices.journal = journal(&mount, &device);
             if mount.options.split(',').any(|option| option == "sync") {
                 model.parameters.choices.syncs = Syncs::Always;

@@ -8,8 +8,8 @@ use fathom_program::job::{Direction, Job};
 use fathom_stats::quantile;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
-use super::{Account, mean_square, simulated, time, without_noise};
-use crate::model::{FreeMemory, Model, Residual, Runner, State, Tail};
+use super::{Account, assume, mean_square, simulated, time, without_noise};
+use crate::model::{FreeMemory, Model, Residual, Runner, Scalar, State, Tail};
 use crate::prediction::{SHARES, class, finds_cached, other_memory};
 use crate::single_runs::SingleRuns;
 use crate::trial::{self, Trial, ns_per_transfer};
@@ -19,9 +19,10 @@ use crate::trial::{self, Trial, ns_per_transfer};
 pub(super) fn residuals(model: &mut Model, checks: &[SingleRuns], fitted: &[Trial]) -> Account {
     let by = model.parameters.choices.runner;
     let still = without_noise(model);
-    // What it was fitted to, Fathom ran.
+    // Fathom ran what it was fitted to, again and again, so that no write was the first one to its folio.
     let mut own = still.clone();
     own.parameters.choices.runner = Runner::Fathom;
+    assume(&mut own, Scalar::WalkedFirst, 0.0);
     let checked: Vec<Check<'_>> = checks.par_iter().filter_map(|one| Check::of(one, model, &still)).collect();
     let refused =
         checks.iter().filter_map(|one| Some(format!("{}: {}", one.job.name, one.refusal.as_ref()?)));
@@ -45,7 +46,8 @@ pub(super) fn residuals(model: &mut Model, checks: &[SingleRuns], fitted: &[Tria
         let error = |trial: &Trial| Some((time(&trial.job, &own) / trial.ns_per_transfer()?).ln());
         let left: Vec<f64> = alike.filter_map(error).collect();
         let waits = |one: &&Check<'_>| {
-            one.job.direct || (one.job.does(Direction::Read) && !finds_cached(one.job, &model.parameters))
+            let finds_nothing = one.job.does(Direction::Read) && !finds_cached(one.job, &model.parameters);
+            one.job.depth.most <= 1 && (one.job.direct || finds_nothing)
         };
         Some((class, of_class(&checks, mean_square(&left), checks.iter().all(waits))?))
     };
@@ -176,7 +178,8 @@ fn middle(values: &[f64]) -> f64 {
     quantile::median(values).unwrap_or(0.0)
 }
 
-/// What the jobs of one class came to; none where nothing ran. `waits` is whether they wait for the device.
+/// What the jobs of one class came to; none where nothing ran. `waits` is whether each transfer waits for the device, and for nothing
+/// else.
 fn of_class(checks: &[&Check<'_>], left: f64, waits: bool) -> Option<Class> {
     let of_jobs: Vec<f64> = checks.iter().map(|one| middle(&one.errors)).collect();
     let off = quantile::median(&of_jobs)?;
@@ -237,7 +240,7 @@ fn two_states(errors: &[&[f64]]) -> Vec<State> {
 
 /// By how much latencies were longer than simulated, from those measured and simulated of each job, in ns. A thread that `waits`
 /// for the device wakes up late and finds the CPU's caches cold, which adds the same time to short and long waits. Cached reads
-/// are slower in proportion. None without jobs.
+/// are slower in proportion, and so are the transfers of a queue, which wait for each other. None without jobs.
 fn tail(share: f64, latencies: &[[f64; 2]], waits: bool) -> Option<Tail> {
     let ratios: Vec<f64> =
         latencies.iter().map(|[measured, simulated]| (measured / simulated).ln()).collect();

@@ -94,7 +94,7 @@ impl Stretch {
 }
 
 impl Counted {
-    /// Of a job that has so many transfers under way, which another thread makes one after the other; 1 of any other job.
+    /// Of a thread with this [depth](super::threads::serial_depths).
     pub(super) fn of_depth(depth: usize) -> Self {
         Self { depth, ..Self::default() }
     }

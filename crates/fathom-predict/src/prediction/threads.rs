@@ -4,7 +4,7 @@ use fathom_model::io_path::{Ends, Queueing};
 use fathom_program::job::{Direction, Engine, Job};
 use fathom_run::load::groups;
 
-use crate::model::{Parameters, Queued, Scalar};
+use crate::model::{Parameters, Queued, Scalar, Works};
 
 /// The machine as jobs find it: with no more CPUs than they may run on, none of which sleeps where as many threads run; and with a
 /// server that has left the CPU of a job that has read its files in before, and of those of which several run.
@@ -26,6 +26,10 @@ pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
         allowed => allowed.unwrap_or(there),
     };
     parameters.put_value(Scalar::Cpus, cpus);
+    if cpus < there {
+        // There is a CPU that the jobs may not use.
+        parameters.choices.works = Works::Apart;
+    }
     let threads = groups(jobs).map(|group| group.iter().map(|job| job.numjobs).sum()).min().unwrap_or(1_u32);
     if threads > 1 && cpus > 0.0 && f64::from(threads) >= cpus {
         let share = parameters[Scalar::AwakeShare];
@@ -74,10 +78,21 @@ pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
     })
 }
 
-/// How many transfers a job has under way that are made one after the other: those of posixaio, which the C library's thread for a
-/// file makes.
-pub(super) fn serial_depth(job: &Job) -> usize {
-    if job.engine == Engine::Posixaio { job.depth.most.max(1) as usize } else { 1 }
+/// How many transfers each thread of jobs has handed over that are made one after the other, at the moment when it takes the result of
+/// the first: of posixaio, by the C library's thread for a file; of what [`queueing`] leaves out, before the call that hands one over
+/// returns, or by a worker of the kernel for the file. 1 for jobs that wait for each transfer.
+pub(super) fn serial_depths(jobs: &[Job], parameters: &Parameters) -> impl Iterator<Item = usize> {
+    let depth = |job: &Job| {
+        let is_async = matches!(job.engine, Engine::Libaio | Engine::IoUring | Engine::Posixaio);
+        if !is_async || queueing(job, parameters).is_some() {
+            return 1;
+        }
+        let depth = job.depth.most.max(1);
+        // Of results that are taken together the last one has waited for none.
+        let together = job.depth.reap_most.max(job.depth.reap_least).clamp(1, depth);
+        (depth - (together - 1) / 2) as usize
+    };
+    jobs.iter().flat_map(move |job| std::iter::repeat_n(depth(job), job.numjobs as usize))
 }
 
 /// Which threads of jobs begin and end when others have ended, as `fathom_run::load` has it.
@@ -192,6 +207,48 @@ mod tests {
         assert!((14.5..16.0).contains(&one_by_one), "{one_by_one}");
         let batches = busy(Depth { reap_most: 16, ..depth });
         assert!(batches < one_by_one - 2.0, "{batches} {one_by_one}");
+    }
+
+    #[test]
+    fn buffered_transfers_of_libaio_are_made_one_after_the_other_and_wait_until_the_queue_is_full() {
+        let model = silent();
+        let mean = |engine, depth: Depth| {
+            let one = Job { engine, depth, pre_read: true, ..job("one") };
+            predict(&[one], &model, QUICK).unwrap().outcomes[0][0].transfers[0].latency.mean()
+        };
+        let depth = |most, reap_most| Depth { most, reap_most, ..Depth::default() };
+        let alone = mean(Engine::Libaio, depth(1, 0));
+        for (most, reap_most, times) in [(16, 0, 16.0), (16, 16, 9.0)] {
+            let deep = mean(Engine::Libaio, depth(most, reap_most)) / alone;
+            assert!((0.85..1.15).contains(&(deep / times)), "{deep} {times}");
+        }
+        assert_eq!(mean(Engine::Psync, depth(16, 0)), mean(Engine::Psync, depth(1, 0)));
+    }
+
+    #[test]
+    fn a_device_that_works_on_a_cpu_takes_it_from_threads_that_need_all() {
+        let mut model = silent();
+        for (scalar, value) in [
+            (Scalar::Cpus, 2.0),
+            (Scalar::Submission, 3_000.0),
+            (Scalar::DeviceReadRequest, 2_000.0),
+            (Scalar::DeviceByte, 0.0),
+        ] {
+            model.parameters.put_value(scalar, value);
+        }
+        let mut took = |works, numjobs, cpus: &[u32]| {
+            model.parameters.choices.works = works;
+            let depth = Depth { most: 16, ..Depth::default() };
+            let deep = Job { engine: Engine::Libaio, depth, direct: true, numjobs, ..job("deep") };
+            let mut deep = Job { pattern: Pattern::Random, ..deep };
+            deep.placement.cpus = cpus.to_vec();
+            predict(&[deep], &model, QUICK).unwrap().outcomes[0][0].elapsed_ns as f64
+        };
+        let mut longer =
+            |numjobs, cpus: &[u32]| took(Works::OnCpu, numjobs, cpus) / took(Works::Apart, numjobs, cpus);
+        assert_eq!([longer(1, &[]), longer(1, &[0])], [1.0; 2], "a CPU is free");
+        let two = longer(2, &[]);
+        assert!((1.1..1.5).contains(&two), "{two}");
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use fathom_net::{In, NetBuilder, Out, Span};
+use fathom_net::{NetBuilder, Span};
 
+use super::Ports;
 use crate::file_read::PAGE;
 use crate::io_path::costs::Costs;
 use crate::io_path::request::Request;
@@ -19,13 +20,8 @@ type Seat = (Option<FileId>, u64);
 /// A disk with one arm that serves requests in their order. A request that follows on the last one costs only the transfer of its
 /// data. Any other costs a seek, which within a file grows with the root of the distance up to that across a third of the disk, and
 /// on average half a turn.
-pub fn disk_with_seeks(
-    net: &mut NetBuilder,
-    costs: &Arc<Costs>,
-    requests: In<Request>,
-    arrived: Out<Request>,
-    written: Out<Request>,
-) {
+pub fn disk_with_seeks(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports) {
+    let Ports { requests, arrived, written, .. } = ports;
     let (idle, arm) = (net.place("idle"), net.state::<Arm>("arm", None));
     let moved = net.place::<(u64, Request)>("moved");
     net.initial(idle, [()]);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use fathom_net::{In, NetBuilder, Out, Span};
+use fathom_net::{NetBuilder, Span};
 
-use super::queue_and_bus;
 use super::slice::Slice;
+use super::{Ports, queue_and_bus};
 use crate::io_path::costs::Costs;
 use crate::io_path::request::{Request, Urgency};
 use crate::io_path::state::Journal;
@@ -23,13 +23,8 @@ struct Used {
 /// `limit_burst`; a request that finds too little waits, and so do those behind it in its direction. The generic cell rate
 /// algorithm, in its form of virtual scheduling: ITU-T I.371. With a `limit_slice` the rule of the kernel's own throttle takes the
 /// buckets' place.
-pub fn token_bucket(
-    net: &mut NetBuilder,
-    costs: &Arc<Costs>,
-    requests: In<Request>,
-    arrived: Out<Request>,
-    written: Out<Request>,
-) {
+pub fn token_bucket(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports) {
+    let Ports { requests, arrived, written, cpus } = ports;
     let used = |is_write| Used { slice: Slice::first(costs, is_write), ..Used::default() };
     let buckets = net.state("buckets", [false, true].map(used));
     let (held, admitted) = (net.place::<(u64, Request)>("held"), net.place::<Request>("admitted"));
@@ -55,7 +50,7 @@ pub fn token_bucket(
     net.module("volume", |net| {
         let (requests, arrived, written) =
             (net.port_in(admitted), net.port_out(arrived), net.port_out(written));
-        queue_and_bus(net, costs, requests, arrived, written);
+        queue_and_bus(net, costs, Ports { requests, arrived, written, cpus });
     });
 }
 
