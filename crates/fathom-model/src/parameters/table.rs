@@ -143,7 +143,7 @@ rows! {
     LimitSlice = ("limit_slice", Ns, 0.0, Declared), "Time whose share the block layer's throttle lets through at once; 0 for a token bucket.";
     LimitSpent = ("limit_spent", Count, 0.0, Assumed), "Slices of the block layer's throttle that were used up just before.";
 
-    JournalCommit = ("journal_commit", Ns, 200_000.0, Assumed), "Time that a sync waits for the journal after its data.";
+    JournalCommit = ("journal_commit", Ns, 200_000.0, Fitted(Syncs, 5_000.0)), "Time that a sync waits for the journal after its data; with jbd2, until its thread writes.";
     JournalBlocks = ("journal_blocks", Count, 4.0, Measured), "Blocks that a change of a file adds to a transaction of jbd2.";
     ScatteredBlocks = ("scattered_blocks", Count, 0.0, Measured), "Blocks that the first block of extents adds to a transaction if new blocks are not contiguous.";
     // A request more of a fast device.

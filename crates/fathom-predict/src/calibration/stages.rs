@@ -55,9 +55,12 @@ impl Stage {
     pub(super) fn free(&self, model: &Model) -> Vec<(Number, f64)> {
         let stays_in_memory = model.parameters[Scalar::WriteThrough] == 0.0;
         let of_server = [Scalar::AskedFirst, Scalar::SyncedByte].map(Number::Scalar);
+        let has_jbd2 = model.parameters.choices.journal != Journal::Price;
         let fitted = |number: Number| match number.row().found {
             // Nothing is asked first then, and what a sync still has to write is dirty.
             Found::Fitted(..) if stays_in_memory && of_server.contains(&number) => None,
+            // A sync that needs no commit shows what a flush takes.
+            Found::Fitted(..) if !has_jbd2 && number == Number::Scalar(Scalar::JournalCommit) => None,
             Found::Fitted(stage, least) if stage == self.fits => Some((number, least)),
             _ => None,
         };
@@ -212,6 +215,7 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                     [(4 * KIB, 1), (4 * KIB, 16), (32 * KIB, 4)]
                         .map(|(bytes, every)| synced(Pattern::Random, bytes, every)),
                 )
+                .chain([rewritten(4 * KIB)])
                 .chain([4 * KIB, 128 * KIB].map(written_directly))
                 .chain([0, 50].map(|read_percent| mixed_directly((4 * KIB, 16), read_percent)))
                 // Whether the device or the CPU of a thread is what takes long.
@@ -363,6 +367,19 @@ fn synced(pattern: Pattern, bytes: u64, every: u32) -> Job {
         runtime: LONGEST,
         name: format!("written {} by {bytes}, synced after {every}", order(pattern)),
         ..written(pattern, bytes)
+    }
+}
+
+/// Writes over blocks that are there, each of which is made durable: nothing of it goes into a journal of metadata.
+fn rewritten(bytes: u64) -> Job {
+    Job {
+        filename: Some("rewritten".to_owned()),
+        files: Files { overwrite: true, ..Files::default() },
+        size: Some(bytes * 100),
+        fdatasync: 1,
+        runtime: LONGEST,
+        name: format!("rewritten in order by {bytes}, synced after 1"),
+        ..written(Pattern::Sequential, bytes)
     }
 }
 
