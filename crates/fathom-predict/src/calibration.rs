@@ -144,7 +144,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
         watch.advance(1)?;
     }
     spread_of_far(model, &trials);
-    // For who asks for no size: what a byte of many costs.
+    // For jobs that ask for no size: what a byte of many costs.
     if let Some((bytes, took)) = model.parameters.curve(Curve::Near).pop() {
         put_measured(model, Scalar::CopiedByte, took / bytes);
     }

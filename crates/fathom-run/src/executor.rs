@@ -180,7 +180,7 @@ impl Counters {
         for &counter in counters {
             self.values[counter as usize].fetch_add(1, Ordering::SeqCst);
         }
-        // Who goes to sleep says so before it looks at the counters a last time.
+        // A thread that goes to sleep says so before it looks at the counters a last time.
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
             self.changed.notify_all();

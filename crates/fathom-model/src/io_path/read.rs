@@ -197,7 +197,7 @@ impl State {
                 work.far_ns = self.recency.read(work, [before, before + bytes], size, jumped, costs) as u64;
                 let across = costs.caches.being_across(bytes, work.call.bytes, work.call.offset);
                 let more = (folios - 1) as f64 * costs[Scalar::Folio] + across;
-                // Who would go on meanwhile has no CPU for it, if the server works there.
+                // A thread that would go on meanwhile has no CPU for it, if the server works there.
                 let serving = |request| costs.latency(request) + costs.serving(request);
                 let handing_over = match is_near {
                     true => effects.requests.iter().map(serving).sum(),

@@ -47,8 +47,8 @@ fn mapped_for(job: &Job, parameters: &Parameters) -> u64 {
     }
 }
 
-/// How long it takes to hand a transfer to a thread and to hear of its end, in ns. Who has handed over its only one sleeps as long as
-/// that thread waits for the device, and wakes after it.
+/// How long it takes to hand a transfer to a thread and to hear of its end, in ns. A job that has handed over its only one sleeps
+/// as long as that thread waits for the device, and wakes after it.
 fn handing_over(job: &Job, parameters: &Parameters) -> f64 {
     parameters[Scalar::PosixAioCall] + if job.depth.most <= 1 { parameters[Scalar::Wake] } else { 0.0 }
 }

@@ -71,7 +71,7 @@ pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
             low: if job.depth.low == 0 { depth } else { job.depth.low.min(depth) },
             submit_ns,
             reap_ns,
-            // Who polls sleeps for no request.
+            // A thread that polls sleeps for no request.
             wake_ns: if job.engine_options.hipri { 0.0 } else { parameters[Scalar::QueuedWake] },
             near: (parameters[Scalar::ServerNear] as u64, parameters[Scalar::ServerNearShare]),
         }
@@ -283,7 +283,7 @@ mod tests {
         let (plain, _, _) = predicted(Engine::Psync, 1);
         let (one, short, _) = predicted(Engine::Posixaio, 1);
         let (eight, long, class) = predicted(Engine::Posixaio, 8);
-        // Who has handed over its only one sleeps as well.
+        // A thread that has handed over its only one sleeps as well.
         assert_eq!([one - plain, eight - plain].map(|more| more / 256), [7_000, 5_000]);
         assert!((7.5..8.5).contains(&(long / short)), "{short} {long}");
         assert_eq!(class, "posixaio_direct_sequential_read");

@@ -5,7 +5,7 @@
 //! have all their runs. All cells share their random numbers, so that two of them are compared run by run.
 //! Source: Karnin, Koren and Somekh, Almost Optimal Exploration in Multi-Armed Bandits (ICML 2013).
 //!
-//! Who works is left open: a [`Race`] names [`Task`]s, anybody does them, and it takes what they gave in any order.
+//! Which process works is left open: a [`Race`] names [`Task`]s, any process does them, and it takes their results in any order.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};

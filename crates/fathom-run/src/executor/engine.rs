@@ -166,8 +166,8 @@ impl<D: Descriptors> Engine for System<D> {
     #[inline(always)]
     fn make<C: Counter>(&mut self, clock: C, call: &Call) -> (Window, Result<usize, Errno>) {
         let Call { offset, bytes, .. } = *call;
-        // One match: before a second one, whose arms all begin with it, the compiler reads the clock. And who is not inlined gets
-        // a copy, so that the call stays in registers.
+        // One match: before a second one, whose arms all begin with it, the compiler reads the clock. And a function that is not
+        // inlined gets a copy, so that the call stays in registers.
         match call.kind {
             CallKind::Read => self.moving(clock, call, |file, data| file::read(file, data)),
             CallKind::Write => self.moving(clock, call, |file, data| file::write(file, data)),

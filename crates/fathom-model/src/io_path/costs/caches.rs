@@ -233,7 +233,7 @@ mod tests {
         assert_eq!([512, 768, 2048, 4096].map(|kib| waits(kib, near)), [0.0, 0.0, 300.0, 300.0]);
         let at_the_brim = waits(1024, near);
         assert!(0.0 < at_the_brim && at_the_brim < 150.0, "{at_the_brim}");
-        assert_eq!(waits(2048, Seen::Never), 100.0, "one waits for both at once");
+        assert_eq!(waits(2048, Seen::Never), 100.0, "a thread waits for both at once");
         assert_eq!([1536, 4096].map(|kib| waits(kib, Seen::Now)), [0.0, 300.0], "a new page takes no room");
     }
 

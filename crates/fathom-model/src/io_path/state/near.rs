@@ -1,4 +1,4 @@
-//! A server that works on the CPU of who waits for it, and leaves it for another after a while.
+//! A server that works on the CPU of the thread that waits for it, and leaves it for another after a while.
 //!
 //! The scheduler wakes a server on the CPU of its caller as long as that seems to have time for both, and moves it to an idle one
 //! later. Then each request has to wake that CPU, which takes long in a virtual machine, and both work at the same time.
