@@ -73,7 +73,7 @@ use fathom_net::{Net, NetBuilder, Simulation};
 use self::application::Application;
 pub use self::application::{Ends, Load, Overhead, Queueing};
 pub use self::costs::{Costs, thresholds};
-pub use self::device::DeviceModule;
+pub use self::device::{DeviceModule, Ports as DevicePorts};
 pub use self::picture::View;
 use self::places::Shared;
 pub use self::request::{At, Request, Urgency};
