@@ -81,7 +81,10 @@ pub fn needs() -> Result<Needs, String> {
 
 /// The jobs that a calibration fits the model to, on a device without limits.
 pub fn jobs() -> Vec<Job> {
-    stages(&Model::assumed()).into_iter().flat_map(|stage| stage.jobs).collect()
+    // With jbd2 there is one more.
+    let mut model = Model::assumed();
+    model.parameters.choices.journal = Journal::Ordered;
+    stages(&model).into_iter().flat_map(|stage| stage.jobs).collect()
 }
 
 /// The jobs that nothing is fitted to.

@@ -215,7 +215,8 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                     [(4 * KIB, 1), (4 * KIB, 16), (32 * KIB, 4)]
                         .map(|(bytes, every)| synced(Pattern::Random, bytes, every)),
                 )
-                .chain([rewritten(4 * KIB)])
+                // Elsewhere the model has one time for all syncs.
+                .chain((model.parameters.choices.journal != Journal::Price).then(|| rewritten(4 * KIB)))
                 .chain([4 * KIB, 128 * KIB].map(written_directly))
                 .chain([0, 50].map(|read_percent| mixed_directly((4 * KIB, 16), read_percent)))
                 // Whether the device or the CPU of a thread is what takes long.
