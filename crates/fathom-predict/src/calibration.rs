@@ -217,7 +217,7 @@ fn logs(model: &mut Model, trials: &[Trial]) {
     };
     let in_order = of(Pattern::Sequential);
     let Some(usual) = quantile::median(&in_order) else { return };
-    if journal == Journal::Price {
+    if !journal.is_jbd2() {
         let requests = in_turn(Pattern::Sequential).flat_map(|trial| {
             let own = (data(&trial.job) / largest).ceil();
             trial.logged().into_iter().map(move |[requests, _]| (requests - own).max(1.0))

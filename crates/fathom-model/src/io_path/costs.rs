@@ -12,8 +12,7 @@ use super::work::Work;
 use crate::file_read::PAGE;
 use crate::page_writeback::Thresholds;
 use crate::parameters::{
-    Allocation, Answers, Curve, FreeMemory, Journal, Limited, Opening, Parameters, Scalar, Scalars,
-    Scheduler, Works,
+    Allocation, Answers, Curve, FreeMemory, Limited, Opening, Parameters, Scalar, Scalars, Scheduler, Works,
 };
 use crate::read_ahead::Limits;
 
@@ -76,7 +75,7 @@ impl Costs {
                 [value(Scalar::LimitWriteIops), value(Scalar::LimitWriteRate)],
             ],
             limited: parameters.choices.limited,
-            has_jbd2: parameters.choices.journal != Journal::Price,
+            has_jbd2: parameters.choices.journal.is_jbd2(),
             limit_slice: value(Scalar::LimitSlice) as u64,
             jiffy: (value(Scalar::Jiffy) as u64).max(1),
             disk_pages: (value(Scalar::Disk) / PAGE as f64).max(1.0),

@@ -59,6 +59,13 @@ choice! {
     }
 }
 
+impl Journal {
+    /// Whether there is jbd2.
+    pub fn is_jbd2(self) -> bool {
+        self != Self::Price
+    }
+}
+
 choice! {
     /// How files are laid out on the device.
     #[derive(Default)]

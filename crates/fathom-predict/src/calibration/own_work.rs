@@ -117,12 +117,12 @@ pub(super) fn put_first_writes(model: &mut Model, by: Runner, jobs: &[SingleRuns
 /// single pages, since there is nothing to walk through.
 fn longer_for_page(model: &Model, job: &Job, took_ns: &[f64]) -> Vec<f64> {
     const TRIED_NS: f64 = 100.0;
-    let told = |of_page: f64| {
+    let latency = |of_page: f64| {
         let mut tried = without_noise(model);
         put_measured(&mut tried, Scalar::WalkedFirst, of_page);
         simulated(job, &tried).map(|outcome| outcome.latency_ns(FIRST))
     };
-    let Some((plain, longer)) = told(0.0).zip(told(TRIED_NS)) else { return Vec::new() };
+    let Some((plain, longer)) = latency(0.0).zip(latency(TRIED_NS)) else { return Vec::new() };
     match (longer - plain) / TRIED_NS {
         pages if pages > 1.0 => took_ns.iter().map(|took| ((took - plain) / pages).max(0.0)).collect(),
         _ => Vec::new(),

@@ -55,12 +55,12 @@ impl Stage {
     pub(super) fn free(&self, model: &Model) -> Vec<(Number, f64)> {
         let stays_in_memory = model.parameters[Scalar::WriteThrough] == 0.0;
         let of_server = [Scalar::AskedFirst, Scalar::SyncedByte].map(Number::Scalar);
-        let has_jbd2 = model.parameters.choices.journal != Journal::Price;
+        let is_jbd2 = model.parameters.choices.journal.is_jbd2();
         let fitted = |number: Number| match number.row().found {
             // Nothing is asked first then, and what a sync still has to write is dirty.
             Found::Fitted(..) if stays_in_memory && of_server.contains(&number) => None,
             // A sync that needs no commit shows what a flush takes.
-            Found::Fitted(..) if !has_jbd2 && number == Number::Scalar(Scalar::JournalCommit) => None,
+            Found::Fitted(..) if !is_jbd2 && number == Number::Scalar(Scalar::JournalCommit) => None,
             Found::Fitted(stage, least) if stage == self.fits => Some((number, least)),
             _ => None,
         };
@@ -101,7 +101,7 @@ fn moves(job: &Job, side: Direction, parameters: &Parameters) -> [f64; 2] {
         moves = [2.0 * block, moves[1] + (block / PAGE as f64).ceil()];
     }
     if job.fsync > 0 {
-        let log = if journal == Journal::Price { LARGEST_LOG } else { LARGEST_TRANSACTION };
+        let log = if journal.is_jbd2() { LARGEST_TRANSACTION } else { LARGEST_LOG };
         let each = [log, LOG_REQUESTS].map(|of_sync| of_sync as f64 / f64::from(job.fsync));
         moves = [moves[0] + each[0], moves[1] + each[1]];
     }
@@ -216,7 +216,7 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                         .map(|(bytes, every)| synced(Pattern::Random, bytes, every)),
                 )
                 // Elsewhere the model has one time for all syncs.
-                .chain((model.parameters.choices.journal != Journal::Price).then(|| rewritten(4 * KIB)))
+                .chain(model.parameters.choices.journal.is_jbd2().then(|| rewritten(4 * KIB)))
                 .chain([4 * KIB, 128 * KIB].map(written_directly))
                 .chain([0, 50].map(|read_percent| mixed_directly((4 * KIB, 16), read_percent)))
                 // Whether the device or the CPU of a thread is what takes long.

@@ -53,22 +53,21 @@ pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
         _ => false,
     };
     goes_on.then(|| {
-        let depth = job.depth.most.max(1);
-        // A call that hands over several takes its time once.
-        let batch = if job.depth.submit == 0 { depth } else { job.depth.submit.min(depth) };
+        let depth = job.depth.resolved();
         let call = parameters[Scalar::Call];
         let [submit_ns, reap_ns] = match job.direct {
+            // A call that hands over several takes its time once.
             true => [
-                call / f64::from(batch.max(1)) + parameters[Scalar::Submission],
+                call / f64::from(depth.submit) + parameters[Scalar::Submission],
                 parameters[Scalar::QueuedCall],
             ],
             false => [call, 0.0],
         };
         Queueing {
-            depth,
-            least: job.depth.reap_least.min(depth),
-            most: job.depth.reap_most.max(job.depth.reap_least).max(1),
-            low: if job.depth.low == 0 { depth } else { job.depth.low.min(depth) },
+            depth: depth.most,
+            least: depth.reap_least,
+            most: depth.reap_most,
+            low: depth.low,
             submit_ns,
             reap_ns,
             // A thread that polls sleeps for no request.
@@ -87,10 +86,9 @@ pub(super) fn serial_depths(jobs: &[Job], parameters: &Parameters) -> impl Itera
         if !is_async || queueing(job, parameters).is_some() {
             return 1;
         }
-        let depth = job.depth.most.max(1);
+        let depth = job.depth.resolved();
         // Of results that are taken together the last one has waited for none.
-        let together = job.depth.reap_most.max(job.depth.reap_least).clamp(1, depth);
-        (depth - (together - 1) / 2) as usize
+        (depth.most - (depth.reap_most.min(depth.most) - 1) / 2) as usize
     };
     jobs.iter().flat_map(move |job| std::iter::repeat_n(depth(job), job.numjobs as usize))
 }

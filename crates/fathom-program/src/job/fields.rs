@@ -338,6 +338,19 @@ pub enum PatternPart {
     Offset,
 }
 
+impl Depth {
+    /// The same with the number that each zero stands for, none above the most requests under way but `reap_most`. Source:
+    /// `fixup_options` of fio's `init.c`.
+    #[must_use]
+    pub fn resolved(self) -> Self {
+        let most = self.most.max(1);
+        let or_most = |number| if number == 0 { most } else { most.min(number) };
+        let reap_least = self.reap_least.min(most);
+        let reap_most = self.reap_most.max(reap_least).max(1);
+        Self { most, submit: or_most(self.submit), reap_least, reap_most, low: or_most(self.low), ..self }
+    }
+}
+
 impl Default for Depth {
     fn default() -> Self {
         Self {

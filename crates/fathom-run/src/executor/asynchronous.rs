@@ -63,12 +63,12 @@ pub(crate) struct Requests<L> {
 impl<L: Copy> Requests<L> {
     /// A queue of a job's depth with buffers for its blocks.
     pub(crate) fn new(job: &Job, files: OfJob) -> Result<Self, Fault> {
-        let (depth, options) = (job.depth, &job.engine_options);
+        let (depth, options) = (job.depth.resolved(), &job.engine_options);
         let access = files.1;
         let (paths, files): (Vec<PathBuf>, Vec<_>) = files.0.into_iter().unzip();
         let first = paths[0].clone();
         let refused = |reason: String| Fault::Unsupported(format!("{}: {reason}", first.display()));
-        let most = depth.most.max(1);
+        let most = depth.most;
         let carrier = match job.engine {
             Engine::Libaio => Carrier::Libaio,
             Engine::Posixaio => Carrier::Posix,
@@ -92,7 +92,6 @@ impl<L: Copy> Requests<L> {
             .ok_or_else(|| refused("iodepth x bs is too much".to_owned()))?;
         let buffers = memory(bytes, job, &first)?;
         let queue = Queue::new(&setup, buffers, files).map_err(|refusal| refused(refusal.to_string()))?;
-        let reap_least = depth.reap_least.min(most);
         Ok(Self {
             queue,
             paths,
@@ -100,9 +99,9 @@ impl<L: Copy> Requests<L> {
             idle: (0..most).rev().collect(),
             under_way: vec![None; most as usize],
             prepared: Vec::with_capacity(most as usize),
-            batch: if depth.submit == 0 { most } else { depth.submit.min(most) },
-            reap: [reap_least, depth.reap_most.max(reap_least).max(1)],
-            low: if depth.low == 0 { most } else { depth.low.min(most) },
+            batch: depth.submit,
+            reap: [depth.reap_least, depth.reap_most],
+            low: depth.low,
             serializes: depth.serialize_overlap,
             queues_syncs: job.engine != Engine::Libaio,
             writes: 0,

@@ -117,7 +117,7 @@ impl<T: Thread, K> Progress<T, K> {
             match queue.may_reap() {
                 Some(true) => {
                     let waking = std::mem::take(&mut queue.waking);
-                    let results = (queue.returned.len() as u32).min(most.max(1));
+                    let results = (queue.returned.len() as u32).min(most);
                     let owed: u64 =
                         queue.returned.iter().take(results as usize).map(|work| work.owed_ns).sum();
                     break (Act::Reap(results), waking + reap_ns * f64::from(results) + owed as f64);
