@@ -20,16 +20,17 @@
 mod class;
 mod counted;
 mod forecast;
+mod miniature;
 mod own_work;
 mod refusal;
 mod replay;
+mod steady;
 mod threads;
 mod trace;
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
 use fathom_model::io_path::{Advice, Load, Path, State};
 use fathom_program::call::{Call, CallKind, FileId};
@@ -49,12 +50,12 @@ pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 
 use self::counted::Tally;
 use self::forecast::{Part, Runs};
+use self::miniature::Extent;
 use self::own_work::overhead;
+use self::steady::{prolonged, steady_from_the_start, until_steady};
 use self::threads::{ends, queueing, serial_depths};
 use crate::model::{FreeMemory, LIMITS, Model, Parameter, Parameters, Scalar};
-use fathom_program::job::{
-    Course, Direction, Distribution, Job, Layout, OpenSync, Pattern, Region, ThreadFile,
-};
+use fathom_program::job::{Direction, Job, Layout, OpenSync, Pattern, Region, ThreadFile};
 use fathom_run::load::{Cached, Outcome, groups};
 
 /// How to predict.
@@ -101,6 +102,7 @@ impl Default for Settings {
 /// What the model can't express, by name.
 pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Prediction, String> {
     check(jobs)?;
+    let extent = Extent::in_seconds(jobs, &model.parameters, settings.seed)?;
     let draws = runs(jobs, model, settings) - 1;
     let mut drawn = drawn_sets(&model.parameters, Settings { draws, ..settings }).into_iter();
     let as_it_is = (Part::Drawn, (model.parameters.clone(), settings.seed));
@@ -110,24 +112,29 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
         other_memory(&model.parameters, jobs).map(|other| (Part::OtherMemory, (other, settings.seed)));
     let mut round: Vec<_> = std::iter::once(as_it_is).chain(near_limits).chain(other).collect();
     let mut made: Vec<_> = jobs.iter().map(|_| Runs::default()).collect();
-    let mut outcomes = None;
+    let (mut outcomes, mut is_cut) = (None, false);
     loop {
         round.extend(drawn.by_ref().take(ROUND).map(|set| (Part::Drawn, set)));
         let is_first = outcomes.is_none();
         let run = |(number, (part, (parameters, seed))): (usize, (Part, (Parameters, u64)))| {
-            let threads = simulate(jobs, &parameters, seed)?;
-            Ok((part, of_jobs(&threads), (is_first && number == 0).then_some(threads)))
+            let run = simulate_within(jobs, &parameters, seed, extent)?;
+            Ok((part, of_jobs(&run.threads), (is_first && number == 0).then_some(run)))
         };
         let all = std::mem::take(&mut round).into_par_iter().enumerate();
-        for (part, joined, threads) in all.map(run).collect::<Result<Vec<_>, String>>()? {
+        for (part, joined, first) in all.map(run).collect::<Result<Vec<_>, String>>()? {
             made.iter_mut().zip(joined).for_each(|(runs, one)| runs.part(part).extend(one));
-            outcomes = outcomes.or(threads);
+            if let Some(Simulated { threads, is_cut: is_first_cut }) = first {
+                (outcomes, is_cut) = (Some(threads), is_first_cut);
+            }
         }
-        if drawn.len() == 0 || made.iter().zip(jobs).all(|(runs, job)| runs.are_enough(job, model)) {
+        // Where a simulation takes long, one round of draws has to do.
+        let are_enough = || made.iter().zip(jobs).all(|(runs, job)| runs.are_enough(job, model));
+        if drawn.len() == 0 || extent.times > 1 || is_cut || are_enough() {
             break;
         }
     }
-    let forecasts = made.iter().zip(jobs).map(|(runs, job)| Forecast::of(job, runs, model)).collect();
+    let forecasts = made.iter().zip(jobs).map(|(runs, job)| Forecast::of(job, runs, model));
+    let forecasts = forecasts.map(|forecast| extent.named(forecast, is_cut)).collect();
     Ok(Prediction { forecasts, outcomes: outcomes.unwrap_or_default() })
 }
 
@@ -154,10 +161,12 @@ pub fn predict_runs(
     let draws = wanted.end.saturating_sub(1);
     let drawn = drawn_sets(&model.parameters, Settings { draws, ..settings });
     let all = [(model.parameters.clone(), settings.seed)].into_iter().chain(drawn);
+    let extent = Extent::in_seconds(jobs, &model.parameters, settings.seed)?;
     let run = |(parameters, seed): (Parameters, u64)| {
-        let outcomes = of_jobs(&simulate(jobs, &parameters, seed)?);
-        let forecasts = jobs.iter().zip(outcomes).map(|(job, one)| {
-            Forecast::of(job, &Runs { drawn: one.into_iter().collect(), ..Runs::default() }, model)
+        let run = simulate_within(jobs, &parameters, seed, extent)?;
+        let forecasts = jobs.iter().zip(of_jobs(&run.threads)).map(|(job, one)| {
+            let of_one = Runs { drawn: one.into_iter().collect(), ..Runs::default() };
+            extent.named(Forecast::of(job, &of_one, model), run.is_cut)
         });
         Ok(forecasts.collect())
     };
@@ -237,31 +246,41 @@ fn drawn_from(parameters: &Parameters, dice: &mut Pcg64Mcg) -> Parameters {
 /// # Errors
 /// A job that has no sense.
 pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec<Outcome>>, String> {
-    let parameters = &threads::as_found(jobs, parameters);
-    let jobs = &steady_from_the_start(jobs).map(|job| as_opened(job, parameters)).collect::<Vec<_>>();
-    let mut bench =
-        Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
-    let mut outcomes = Vec::with_capacity(jobs.len());
-    for (number, group) in groups(jobs).enumerate() {
-        outcomes.extend(bench.together(group, parameters, seed ^ (number as u64) << 48)?);
-    }
-    Ok(outcomes)
+    let extent = Extent { most_calls: u64::MAX, ..Extent::in_seconds(jobs, parameters, seed)? };
+    Ok(simulate_within(jobs, parameters, seed, extent)?.threads)
 }
 
-/// The jobs without what a model need not wait for. Its rate is steady from the start, so that a search for a steady rate ends
-/// after the time that is left out and one window; and where all go past the cache a ramp need not be long.
-fn steady_from_the_start(jobs: &[Job]) -> impl Iterator<Item = Job> {
-    const RAMP: Duration = Duration::from_millis(100);
-    let are_direct = jobs.iter().all(|job| job.direct);
-    let ended = move |job: &Job| {
-        let ramp_time = if are_direct { job.ramp_time.min(RAMP) } else { job.ramp_time };
-        let job = Job { ramp_time, ..job.clone() };
-        let Some(steady) = job.steady_state else { return job };
-        let [steady, most] = [steady.ramp + steady.duration, job.runtime];
-        let runtime = if most.is_zero() { steady } else { steady.min(most) };
-        Job { runtime, steady_state: None, ..job }
-    };
-    jobs.iter().map(ended)
+/// A run of the model.
+struct Simulated {
+    /// The outcomes of each job's threads.
+    threads: Vec<Vec<Outcome>>,
+    /// Whether the jobs would have made more calls.
+    is_cut: bool,
+}
+
+/// [`simulate`] to some extent.
+fn simulate_within(
+    jobs: &[Job],
+    parameters: &Parameters,
+    seed: u64,
+    extent: Extent,
+) -> Result<Simulated, String> {
+    let times = extent.times;
+    let parameters = &miniature::machine(&threads::as_found(jobs, parameters), times);
+    let jobs = steady_from_the_start(jobs, parameters).map(|job| as_opened(job, parameters));
+    let jobs = &jobs.map(|job| miniature::smaller(job, times)).collect::<Vec<_>>();
+    let mut bench =
+        Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
+    let most_calls = extent.most_calls / groups(jobs).count() as u64;
+    let (mut threads, mut is_cut) = (Vec::with_capacity(jobs.len()), false);
+    for (number, group) in groups(jobs).enumerate() {
+        let simulated = bench.together(group, parameters, seed ^ (number as u64) << 48, most_calls)?;
+        is_cut |= simulated.is_cut;
+        threads.extend(simulated.threads);
+    }
+    let enlarged = |threads: Vec<Outcome>| threads.into_iter().map(|one| miniature::enlarged(one, times));
+    let threads = threads.into_iter().map(|threads| enlarged(threads).collect()).collect();
+    Ok(Simulated { threads, is_cut })
 }
 
 /// The calls that each thread of jobs makes, in order, if the jobs run at the same time; for tests that compare machines.
@@ -271,7 +290,7 @@ fn steady_from_the_start(jobs: &[Job]) -> impl Iterator<Item = Job> {
 pub fn calls(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec<Call>>, String> {
     let mut bench =
         Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
-    let (load, _) = bench.load(jobs, parameters, seed, |call| call)?;
+    let (load, _) = bench.load(jobs, parameters, seed, u64::MAX, |call| call)?;
     let _ = bench.path.run_load(&load, bench.state, seed);
     Ok(load.take_made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect())
 }
@@ -288,52 +307,6 @@ const TICKS_PER_SECOND: f64 = 1e9;
 /// The threads of jobs with what is kept of their calls, and what was cached of each thread's files.
 type Loaded<K> = (Arc<Load<JobCalls, K>>, Vec<Cached>);
 
-/// When the calls of jobs begin to count, in ns, if all of their threads do the like of it from then on to their end; none
-/// where some end earlier than others, or do something else after a while.
-fn counts_from(jobs: &[Job]) -> Option<u64> {
-    let first = jobs.first()?;
-    let goes_on = |job: &Job| {
-        let Course { loops, new_group, exitall_on_error, exitall, exit_what, .. } = job.course;
-        job.order.strides == [0; 3]
-            && job.verify.is_none()
-            && job.course
-                == Course { loops, new_group, exitall_on_error, exitall, exit_what, ..Course::default() }
-    };
-    let ends = |job: &Job| (job.runtime, job.time_based, job.ramp_time);
-    let is_even = jobs.iter().all(|job| goes_on(job) && ends(job) == ends(first));
-    // Jobs that differ in their files alone end at about the same time.
-    let but_for_files =
-        |job: &Job| Job { name: String::new(), filename: None, seed: 0, offset: 0, ..job.clone() };
-    let are_alike = || jobs.iter().all(|job| but_for_files(job) == but_for_files(first));
-    (is_even && (first.time_based || are_alike())).then_some(first.ramp_time.as_nanos() as u64)
-}
-
-/// Whether a job finds in memory nothing that it has read or written before: it goes through its files once, or drops them before
-/// each pass, and they were there before the first.
-fn comes_back_to_nothing(job: &Job) -> bool {
-    let once_a_pass = job.pattern == Pattern::Sequential
-        || (job.random_map && job.order.distribution == Distribution::Uniform && job.order.every <= 1);
-    once_a_pass && (job.loops() == Ok(false) || (job.drops_caches() && job.layout() == Layout::Filled))
-}
-
-/// A run that was ended early as it was steady, at last as in `steady`, as long as the job makes it: to the end of its time, or of
-/// its bytes.
-fn prolonged(mut run: Outcome, steady: Outcome, job: &Job) -> Outcome {
-    let left = |whole: u64, done: u64, each: u64| whole.saturating_sub(done) as f64 / each.max(1) as f64;
-    let [done, each] = [&run, &steady].map(|one| one.transfers.iter().map(|side| side.bytes).sum::<u64>());
-    let by_bytes = match job.transfer() {
-        Ok(Some(wanted)) if !job.time_based => left(wanted, done, each),
-        _ => f64::INFINITY,
-    };
-    let runtime = job.runtime.as_nanos() as u64;
-    let by_time = if runtime == 0 { f64::INFINITY } else { left(runtime, run.elapsed_ns, steady.elapsed_ns) };
-    let factor = by_bytes.min(by_time);
-    if factor.is_finite() && factor > 0.0 {
-        run.follow(&steady.prolonged(factor));
-    }
-    run
-}
-
 /// The simulated machine with its files.
 struct Bench {
     path: Path,
@@ -347,8 +320,9 @@ impl Bench {
         jobs: &[Job],
         parameters: &Parameters,
         seed: u64,
-    ) -> Result<Vec<Vec<Outcome>>, String> {
-        let (load, cached) = self.load(jobs, parameters, seed, |call| (call.kind, call.bytes))?;
+        most_calls: u64,
+    ) -> Result<Simulated, String> {
+        let (load, cached) = self.load(jobs, parameters, seed, most_calls, |call| (call.kind, call.bytes))?;
         let started = self.state.now().as_ticks();
         let mut tally = Tally::new(serial_depths(jobs, parameters));
         let state = std::mem::take(&mut self.state);
@@ -379,7 +353,7 @@ impl Bench {
             );
             outcomes.push(threads.collect());
         }
-        Ok(outcomes)
+        Ok(Simulated { threads: outcomes, is_cut: load.is_cut() })
     }
 
     /// The threads of jobs that run at the same time, with their files in the state that they begin with, and what is kept of
@@ -389,6 +363,7 @@ impl Bench {
         jobs: &[Job],
         parameters: &Parameters,
         seed: u64,
+        most_calls: u64,
         keep: fn(Call) -> K,
     ) -> Result<Loaded<K>, String> {
         for job in jobs {
@@ -420,11 +395,7 @@ impl Bench {
         let queueing: Vec<_> = by_thread.map(|job| queueing(job, parameters)).collect();
         let load = Load::with(Program::of(threads), files, |thread| overheads[thread], keep);
         let load = load.queued(&queueing).ending(ends(jobs));
-        let load = match counts_from(jobs) {
-            Some(from) => load.until_steady(from, jobs.iter().all(comes_back_to_nothing)),
-            None => load,
-        };
-        Ok((Arc::new(load), cached))
+        Ok((Arc::new(until_steady(load, jobs, parameters, most_calls)), cached))
     }
 
     /// As `load::Testbed::lay_out`.

@@ -75,6 +75,17 @@ struct Progress<T: Thread, K> {
     /// What ends the run early, if anything does; and once that came, since when its calls came at a steady rate, in ns.
     watch: Option<Watch>,
     steady_since: Option<u64>,
+    /// What ends the run even if nothing is steady.
+    cut: Option<Cut>,
+}
+
+/// The end of a run that is not steady.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    /// When calls begin to count, in ns.
+    from: u64,
+    /// How many calls are made at most once they count.
+    calls_left: u64,
 }
 
 /// A thread, with the call that it makes next.
@@ -198,6 +209,7 @@ impl<T: Thread, K> Load<T, K> {
             ends: Ends::default(),
             watch: None,
             steady_since: None,
+            cut: None,
         };
         Self { files, keep, progress: Mutex::new(progress) }
     }
@@ -213,11 +225,24 @@ impl<T: Thread, K> Load<T, K> {
         self
     }
 
-    /// The same load, ended once the rate from `from` ns on is steady and memory does not change or, if `may_fill`, fills evenly.
+    /// The same load, ended once the rate from `from` ns on is steady and memory does not change or, if `may_fill`, fills evenly; or
+    /// `long` ns later once the rate is steady, whatever goes on in memory.
     #[must_use]
-    pub fn until_steady(self, from: u64, may_fill: bool) -> Self {
-        self.progress(|progress| progress.watch = Some(Watch::new(from, may_fill)));
+    pub fn until_steady(self, from: u64, may_fill: bool, long: u64) -> Self {
+        self.progress(|progress| progress.watch = Some(Watch::new(from, may_fill, long)));
         self
+    }
+
+    /// The same load, ended after so many calls from `from` ns on, whatever their rate does: the last half of the time counts as steady.
+    #[must_use]
+    pub fn at_most(self, calls: u64, from: u64) -> Self {
+        self.progress(|progress| progress.cut = Some(Cut { from, calls_left: calls }));
+        self
+    }
+
+    /// Whether the run ended because it made as many calls as it might.
+    pub fn is_cut(&self) -> bool {
+        self.progress(|progress| progress.cut.is_some_and(|cut| cut.calls_left == 0))
     }
 
     /// The time in ns from which calls came at a steady rate, if that ended the run before its threads.
@@ -296,6 +321,19 @@ impl<T: Thread, K> Progress<T, K> {
         (caller.next, caller.decided, caller.is_held) = (next, now, false);
     }
 
+    /// Counts a call that is made now, in ns. If it is the last one: since when they count as steady. There is none before each thread
+    /// has made one.
+    fn cut_since(&mut self, now: u64) -> Option<u64> {
+        let cut = self.cut.as_mut().filter(|cut| now > cut.from)?;
+        if cut.calls_left > 1 {
+            cut.calls_left -= 1;
+            return None;
+        }
+        let have_begun = self.callers.iter().all(|caller| caller.made.count() > 0);
+        cut.calls_left -= u64::from(have_begun);
+        have_begun.then_some(u64::midpoint(cut.from, now))
+    }
+
     /// A thread makes its next call, and waits for it.
     fn issue(&mut self, turn: Turn, now: u64, keep: fn(Call) -> K) -> Issued {
         let thread = turn.job as usize;
@@ -357,9 +395,13 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
                 Some(_) => progress.issue_queued(job, now, state, self.keep),
                 None => progress.issue(ready.turn, now.as_ticks(), self.keep),
             };
-            if let (Some((turn, call, _)), Some(watch)) = (&issued.call, &mut progress.watch) {
-                let steady_since = watch.steady_since(now.as_ticks(), turn.job, call, state);
-                progress.steady_since = progress.steady_since.or(steady_since);
+            if let Some((turn, call, _)) = &issued.call
+                && progress.steady_since.is_none()
+            {
+                let now = now.as_ticks();
+                let watch = progress.watch.as_mut();
+                let steady_since = watch.and_then(|watch| watch.steady_since(now, turn.job, call, state));
+                progress.steady_since = steady_since.or_else(|| progress.cut_since(now));
             }
             let call = issued.call.map(|(turn, call, is_queued)| {
                 let file = |id: FileId| self.files.get(id.0 as usize).copied().unwrap_or(id);

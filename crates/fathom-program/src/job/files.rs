@@ -147,7 +147,7 @@ impl Job {
     }
 
     /// The smallest block of the directions that it transfers in, in bytes.
-    pub(super) fn least_block(&self) -> u64 {
+    pub fn least_block(&self) -> u64 {
         self.directions().map(|side| self.blocks[side as usize].least).min().unwrap_or(1).max(1)
     }
 

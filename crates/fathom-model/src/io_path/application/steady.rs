@@ -18,17 +18,15 @@ const LARGE: u64 = 256 << 10;
 const BATCHES: usize = 16;
 /// How far the mean of the batches may be off with 95 % confidence, as a share, and how far their halves may lie apart.
 const NARROW: f64 = 0.01;
-/// So many passes are compared.
+/// So many passes are compared; after so many calls they need not be equally long by more than the second share.
 const PASSES: usize = 3;
+const MANY: u64 = 500_000;
+const WIDE: f64 = 0.1;
 /// The 97.5 % quantile of Student's t for that many.
 const STUDENT: f64 = 2.13;
 /// How far the pages may lie apart that come into memory for each that is moved: one that is not there when it is read costs up to a
 /// hundred times as much as one that is.
 const FILLING: f64 = NARROW / 100.0;
-
-/// After so long, in ns, anything may be going on in memory as long as the rate is steady: twice the age at which Linux takes dirty
-/// data for old unless it is set to another (`dirty_expire_centisecs`). By then what is written back meanwhile shows in the rate.
-const LONG: u64 = 60_000_000_000;
 
 /// What of a run was seen so far.
 #[derive(Debug)]
@@ -37,6 +35,8 @@ pub(super) struct Watch {
     from: u64,
     /// Whether calls go on as they are while memory fills: what comes into it is not read again.
     may_fill: bool,
+    /// After so long, in ns, anything may be going on in memory as long as the rate is steady.
+    long: u64,
     batch: u64,
     /// So many calls there were, large ones counted as several, and at so many the next batch begins.
     calls: u64,
@@ -62,9 +62,9 @@ struct Border {
 }
 
 impl Watch {
-    pub(super) fn new(from: u64, may_fill: bool) -> Self {
+    pub(super) fn new(from: u64, may_fill: bool, long: u64) -> Self {
         let (borders, passes) = (Vec::new(), VecDeque::new());
-        Self { from, may_fill, batch: BATCH, calls: 0, next: 0, moved: 0.0, borders, passes }
+        Self { from, may_fill, long, batch: BATCH, calls: 0, next: 0, moved: 0.0, borders, passes }
     }
 
     /// Counts a call that a thread makes now, in ns. If further ones will show nothing new: since when they came at a steady rate.
@@ -100,7 +100,8 @@ impl Watch {
         // What came before the batches that are judged warms up.
         let judged = &self.borders[self.borders.len().checked_sub(BATCHES + 1)?..];
         let since = judged[0].at;
-        let is_even = now - self.from > LONG || (is_turned_over(since) && is_level(judged, self.may_fill));
+        let is_even =
+            now - self.from > self.long || (is_turned_over(since) && is_level(judged, self.may_fill));
         (is_even && is_steady(judged)).then_some(since)
     }
 
@@ -117,8 +118,9 @@ impl Watch {
         let [least, most] = [f64::min, f64::max].map(|either| lengths.clone().reduce(either));
         let (least, most) = (least?, most?);
         let moved = (border.moved - first.moved) / PASSES as f64;
-        let dirtied = |other: &Border| (other.dirty - first.dirty).abs() <= NARROW * moved;
-        let are_alike = most - least <= NARROW * most && ends.clone().all(dirtied);
+        let narrow = if self.calls > MANY && border.at - self.from > self.long { WIDE } else { NARROW };
+        let dirtied = |other: &Border| (other.dirty - first.dirty).abs() <= narrow * moved;
+        let are_alike = most - least <= narrow * most && ends.clone().all(dirtied);
         (are_alike && self.calls >= BATCH * BATCHES as u64).then_some(first.at)
     }
 }
