@@ -3,6 +3,7 @@
 mod descriptors;
 mod ends;
 mod mapped;
+mod overhead;
 mod queued;
 mod served;
 mod steady;
@@ -17,38 +18,15 @@ use self::descriptors::Descriptors;
 pub use self::ends::Ends;
 use self::ends::Stage;
 use self::mapped::Mapped;
+pub use self::overhead::Overhead;
 pub use self::queued::Queueing;
 use self::queued::UnderWay;
 use self::served::served;
-use self::steady::Watch;
+use self::steady::{Cut, Early, Watch};
 use super::places::Shared;
 use super::state::State;
 use super::work::{Ready, SystemCall, Turn, Work};
 use crate::file_read::Read;
-
-/// The work of a thread itself between two calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Overhead {
-    /// Time for each call, in ns.
-    pub call_ns: f64,
-    /// Time for each byte that is written, in ns; not counted where several requests are under way.
-    pub written_byte_ns: f64,
-    /// Time for each byte that is prepared for a check before a write, or is checked after a read, in ns.
-    pub checked_byte_ns: f64,
-    /// Whether the work is done while the thread waits for a moment, and not after the wait.
-    pub is_within_waits: bool,
-    /// Whether transfers consist of this work alone, without calls: fio's `ioengine=null`.
-    pub is_all: bool,
-    /// The bytes after which the thread maps its files anew, if transfers are copies of mapped memory: fio's `ioengine=mmap`.
-    pub maps_for: Option<u64>,
-}
-
-impl Overhead {
-    /// What a call takes in checks of its data, in ns.
-    fn checking(&self, call: &Call) -> f64 {
-        call.bytes as f64 * self.checked_byte_ns
-    }
-}
 
 /// Whether a call is what a job counts as a transfer: trims are.
 fn is_transfer(call: &Call) -> bool {
@@ -72,20 +50,8 @@ struct Progress<T: Thread, K> {
     descriptors: Vec<Descriptors>,
     descriptor_counts: Vec<u32>,
     ends: Ends,
-    /// What ends the run early, if anything does; and once that came, since when its calls came at a steady rate, in ns.
-    watch: Option<Watch>,
-    steady_since: Option<u64>,
-    /// What ends the run even if nothing is steady.
-    cut: Option<Cut>,
-}
-
-/// The end of a run that is not steady.
-#[derive(Clone, Copy, Debug)]
-struct Cut {
-    /// When calls begin to count, in ns.
-    from: u64,
-    /// How many calls are made at most once they count.
-    calls_left: u64,
+    /// What ends the run before its threads.
+    early: Early,
 }
 
 /// A thread, with the call that it makes next.
@@ -207,9 +173,7 @@ impl<T: Thread, K> Load<T, K> {
             descriptors: Vec::new(),
             descriptor_counts: Vec::new(),
             ends: Ends::default(),
-            watch: None,
-            steady_since: None,
-            cut: None,
+            early: Early::default(),
         };
         Self { files, keep, progress: Mutex::new(progress) }
     }
@@ -229,25 +193,25 @@ impl<T: Thread, K> Load<T, K> {
     /// `long` ns later once the rate is steady, whatever goes on in memory.
     #[must_use]
     pub fn until_steady(self, from: u64, may_fill: bool, long: u64) -> Self {
-        self.progress(|progress| progress.watch = Some(Watch::new(from, may_fill, long)));
+        self.progress(|progress| progress.early.watch = Some(Watch::new(from, may_fill, long)));
         self
     }
 
     /// The same load, ended after so many calls from `from` ns on, whatever their rate does: the last half of the time counts as steady.
     #[must_use]
     pub fn at_most(self, calls: u64, from: u64) -> Self {
-        self.progress(|progress| progress.cut = Some(Cut { from, calls_left: calls }));
+        self.progress(|progress| progress.early.cut = Some(Cut { from, calls_left: calls }));
         self
     }
 
     /// Whether the run ended because it made as many calls as it might.
     pub fn is_cut(&self) -> bool {
-        self.progress(|progress| progress.cut.is_some_and(|cut| cut.calls_left == 0))
+        self.progress(|progress| progress.early.is_cut())
     }
 
     /// The time in ns from which calls came at a steady rate, if that ended the run before its threads.
     pub fn steady_since(&self) -> Option<u64> {
-        self.progress(|progress| progress.steady_since)
+        self.progress(|progress| progress.early.steady_since)
     }
 
     /// How long each thread read again what it had written, in ns.
@@ -281,7 +245,7 @@ impl<T: Thread, K> Progress<T, K> {
     fn decide(&mut self, thread: usize, now: u64) {
         let mut at = now;
         let next = loop {
-            if self.steady_since.is_some() {
+            if self.early.steady_since.is_some() {
                 break None;
             }
             match self.callers[thread].thread.next(at) {
@@ -319,19 +283,6 @@ impl<T: Thread, K> Progress<T, K> {
             (_, true) => (at.max(caller.last_end + own as u64) - now, 0),
         };
         (caller.next, caller.decided, caller.is_held) = (next, now, false);
-    }
-
-    /// Counts a call that is made now, in ns. If it is the last one: since when they count as steady. There is none before each thread
-    /// has made one.
-    fn cut_since(&mut self, now: u64) -> Option<u64> {
-        let cut = self.cut.as_mut().filter(|cut| now > cut.from)?;
-        if cut.calls_left > 1 {
-            cut.calls_left -= 1;
-            return None;
-        }
-        let have_begun = self.callers.iter().all(|caller| caller.made.count() > 0);
-        cut.calls_left -= u64::from(have_begun);
-        have_begun.then_some(u64::midpoint(cut.from, now))
     }
 
     /// A thread makes its next call, and waits for it.
@@ -395,13 +346,10 @@ impl<T: Thread + Send, K: Send> Application for Load<T, K> {
                 Some(_) => progress.issue_queued(job, now, state, self.keep),
                 None => progress.issue(ready.turn, now.as_ticks(), self.keep),
             };
-            if let Some((turn, call, _)) = &issued.call
-                && progress.steady_since.is_none()
-            {
-                let now = now.as_ticks();
-                let watch = progress.watch.as_mut();
-                let steady_since = watch.and_then(|watch| watch.steady_since(now, turn.job, call, state));
-                progress.steady_since = steady_since.or_else(|| progress.cut_since(now));
+            if let Some((turn, call, _)) = &issued.call {
+                let Progress { early, callers, .. } = progress;
+                let have_begun = || callers.iter().all(|caller| caller.made.count() > 0);
+                early.note(now.as_ticks(), turn.job, call, state, have_begun);
             }
             let call = issued.call.map(|(turn, call, is_queued)| {
                 let file = |id: FileId| self.files.get(id.0 as usize).copied().unwrap_or(id);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::model::{Fits, Found, Journal, Model, Number, Opening, PAGE, Parameters, Scalar, Syncs};
+use crate::model::{Curve, Fits, Found, Journal, Model, Number, Opening, PAGE, Parameters, Scalar, Syncs};
 use crate::trial::is_short;
 use fathom_program::job::{Blocks, DIRECTIONS, Depth, Direction, Engine, Files, Job, Pattern};
 
@@ -55,10 +55,14 @@ impl Stage {
     pub(super) fn free(&self, model: &Model) -> Vec<(Number, f64)> {
         let stays_in_memory = model.parameters[Scalar::WriteThrough] == 0.0;
         let of_server = [Scalar::AskedFirst, Scalar::SyncedByte].map(Number::Scalar);
+        let is_own =
+            |number| matches!(number, Number::Point(Curve::New, _) | Number::Scalar(Scalar::WriteCall));
         let is_jbd2 = model.parameters.choices.journal.is_jbd2();
         let fitted = |number: Number| match number.row().found {
             // Nothing is asked first then, and what a sync still has to write is dirty.
             Found::Fitted(..) if stays_in_memory && of_server.contains(&number) => None,
+            // Both take a small part of such a write, and what the server takes longer than fitted would count as theirs.
+            Found::Fitted(..) if !stays_in_memory && is_own(number) => None,
             // A sync that needs no commit shows what a flush takes.
             Found::Fitted(..) if !is_jbd2 && number == Number::Scalar(Scalar::JournalCommit) => None,
             Found::Fitted(stage, least) if stage == self.fits => Some((number, least)),
@@ -417,6 +421,25 @@ mod tests {
                     "{name} at {rate}: {held}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn own_work_of_writes_and_waits_for_a_server_are_not_fitted_on_the_same_mount() {
+        let fitted = |write_through: &str| {
+            let mut model = Model::assumed();
+            model.parameters.set("write_through", write_through).unwrap();
+            let numbers = stages(&model).into_iter().flat_map(|stage| stage.free(&model));
+            numbers.map(|(number, _)| number.name()).collect::<Vec<_>>()
+        };
+        let [in_memory, at_a_server] = ["0", "4096"].map(fitted);
+        for own in ["write_call", "new_page", "new_256k"] {
+            assert!(in_memory.iter().any(|name| name == own), "{in_memory:?}");
+            assert!(!at_a_server.iter().any(|name| name == own), "{at_a_server:?}");
+        }
+        for of_server in ["asked_first", "synced_byte"] {
+            assert!(!in_memory.iter().any(|name| name == of_server), "{in_memory:?}");
+            assert!(at_a_server.iter().any(|name| name == of_server), "{at_a_server:?}");
         }
     }
 

@@ -106,7 +106,7 @@ impl<L> UnderWay<L> {
 impl<T: Thread, K> Progress<T, K> {
     /// What a thread does next, and after how much time of its CPU; none where it waits for a request or a call.
     pub(super) fn plan(&mut self, thread: usize, now: u64) -> Option<Ready> {
-        let is_stopped = self.steady_since.is_some();
+        let is_stopped = self.early.steady_since.is_some();
         let caller = &mut self.callers[thread];
         let (number, overhead) = (caller.made.count(), caller.overhead);
         let queue = caller.under_way.as_mut()?;

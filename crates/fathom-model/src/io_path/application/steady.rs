@@ -28,6 +28,55 @@ const STUDENT: f64 = 2.13;
 /// hundred times as much as one that is.
 const FILLING: f64 = NARROW / 100.0;
 
+/// What ends a run before its threads, if anything does.
+#[derive(Debug, Default)]
+pub(super) struct Early {
+    /// That nothing new comes any more.
+    pub(super) watch: Option<Watch>,
+    /// That there were many calls.
+    pub(super) cut: Option<Cut>,
+    /// Once one of both came: since when calls count as steady, in ns.
+    pub(super) steady_since: Option<u64>,
+}
+
+/// The end of a run that need not be steady.
+#[derive(Debug)]
+pub(super) struct Cut {
+    /// When calls begin to count, in ns.
+    pub(super) from: u64,
+    /// How many may still be made.
+    pub(super) calls_left: u64,
+}
+
+impl Early {
+    /// A thread makes a call now, in ns. Nothing is cut before each thread has made one.
+    pub(super) fn note(
+        &mut self,
+        now: u64,
+        thread: u32,
+        call: &Call,
+        state: &State,
+        have_begun: impl FnOnce() -> bool,
+    ) {
+        if self.steady_since.is_some() {
+            return;
+        }
+        let watch = self.watch.as_mut();
+        self.steady_since = watch.and_then(|watch| watch.steady_since(now, thread, call, state));
+        if let Some(cut) = self.cut.as_mut().filter(|cut| now > cut.from) {
+            cut.calls_left = cut.calls_left.saturating_sub(1);
+            if self.steady_since.is_none() && cut.calls_left == 0 && have_begun() {
+                self.steady_since = Some(u64::midpoint(cut.from, now));
+            }
+        }
+    }
+
+    /// Whether the run ended because it had made as many calls as it might.
+    pub(super) fn is_cut(&self) -> bool {
+        self.steady_since.is_some() && self.cut.as_ref().is_some_and(|cut| cut.calls_left == 0)
+    }
+}
+
 /// What of a run was seen so far.
 #[derive(Debug)]
 pub(super) struct Watch {
