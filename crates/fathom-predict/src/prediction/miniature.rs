@@ -80,8 +80,7 @@ impl Extent {
 
 /// How many times smaller jobs can be without doing something else.
 fn times_at_most(jobs: &[Job]) -> u64 {
-    // What is verified is read again once all is written.
-    let is_long = |job: &Job| (!job.direct || job.verify.is_some()) && job.engine.transfers();
+    let is_long = |job: &Job| !job.direct && job.engine.transfers();
     if !jobs.iter().any(is_long) || !jobs.iter().all(can_shrink) {
         return 1;
     }
@@ -106,10 +105,11 @@ fn times_at_most(jobs: &[Job]) -> u64 {
     if times < WORTH { 1 } else { times }
 }
 
-/// Whether a job is the same in a smaller file: not one whose order or end speaks of single blocks.
+/// Whether a job is the same in a smaller file: not one whose order, checks or end speak of single blocks.
 fn can_shrink(job: &Job) -> bool {
     job.order.strides == [0; 3]
         && job.order.distribution == Distribution::Uniform
+        && job.verify.is_none()
         && job.course.number_ios == 0
         && job.thinking.iotime.is_zero()
         && job.replay.log.is_none()
@@ -158,7 +158,7 @@ mod tests {
     use super::super::simulate;
     use super::super::tests::{job, silent};
     use super::*;
-    use fathom_program::job::{Direction, Order, Pattern};
+    use fathom_program::job::{Direction, Order, Pattern, Verify};
 
     fn written_at_random(size: u64, runtime: u64) -> Job {
         Job {
@@ -181,6 +181,7 @@ mod tests {
             Job { size: Some(512 << 20), ..large.clone() },
             Job { time_based: false, runtime: Duration::ZERO, size: Some(2 << 30), ..large.clone() },
             Job { order: Order { strides: [4096; 3], ..Order::default() }, ..large.clone() },
+            Job { verify: Some(Verify::default()), ..large.clone() },
         ];
         for other in same {
             assert_eq!(times_at_most(std::slice::from_ref(&other)), 1, "{other:?}");
