@@ -271,7 +271,7 @@ fn simulate_within(
     let jobs = &jobs.map(|job| miniature::smaller(job, times)).collect::<Vec<_>>();
     let mut bench =
         Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
-    let most_calls = extent.most_calls / groups(jobs).count() as u64;
+    let most_calls = extent.most_calls / groups(jobs).count().max(1) as u64;
     let (mut threads, mut is_cut) = (Vec::with_capacity(jobs.len()), false);
     for (number, group) in groups(jobs).enumerate() {
         let simulated = bench.together(group, parameters, seed ^ (number as u64) << 48, most_calls)?;

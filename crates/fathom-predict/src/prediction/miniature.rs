@@ -87,7 +87,7 @@ fn times_at_most(jobs: &[Job]) -> u64 {
     let runs = jobs.iter().map(|job| {
         let by_time =
             (!job.runtime.is_zero()).then(|| (job.runtime.as_nanos() / LEAST_TIME.as_nanos()) as u64);
-        let transfers = |bytes: u64| bytes * u64::from(job.numjobs) / job.least_block().max(1);
+        let transfers = |bytes: u64| bytes * u64::from(job.numjobs) / job.least_block();
         let bytes = job.transfer().ok().flatten().filter(|_| !job.time_based);
         by_time.into_iter().chain(bytes.map(|bytes| transfers(bytes) / LEAST_TRANSFERS)).min().unwrap_or(1)
     });
@@ -116,9 +116,12 @@ fn can_shrink(job: &Job) -> bool {
         && job.files.existing.is_none()
 }
 
-/// A job with files and run so many times smaller.
+/// A job with files and run so many times smaller, its sizes in whole blocks.
 pub(super) fn smaller(job: Job, times: u64) -> Job {
-    let block = job.blocks.iter().map(|blocks| blocks.most).max().unwrap_or(1).max(1);
+    if times == 1 {
+        return job;
+    }
+    let block = job.largest_block().max(1);
     let bytes = |bytes: u64| (bytes / times / block).max(u64::from(bytes > 0)) * block;
     let time = |time: Duration| time / times as u32;
     let mut small = Job {
@@ -189,6 +192,12 @@ mod tests {
         }
         let files = Job { numjobs: 16, size: Some(1 << 30), ..large };
         assert_eq!(times_at_most(&[files]), 64);
+    }
+
+    #[test]
+    fn a_job_that_stays_as_it_is_keeps_sizes_that_are_no_whole_blocks() {
+        let odd = Job { offset: 512, size: Some(10_001), filesize: Some(20_003), ..job("odd") };
+        assert_eq!(smaller(odd.clone(), 1), odd);
     }
 
     /// More is written than may be dirty, and than the device takes.
