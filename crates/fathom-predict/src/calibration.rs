@@ -134,7 +134,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
         left = others;
         between_calls(model, &stage, trials);
         match stage.fits {
-            Fits::ColdReads => best_of(model, &stage, trials, &ways_to_answer()),
+            Fits::ColdReads => best_of(model, &stage, trials, &ways_to_answer(answers(trials))),
             Fits::Syncs if model.parameters[Scalar::WriteThrough] > 0.0 => {
                 // Whether each page of a write is waited for, or a sync for each byte, shows in writes without syncs.
                 let with_writes: Vec<Trial> =
@@ -250,6 +250,28 @@ fn queued(trials: &[Trial]) -> Queued {
     if overlap { Queued::Together } else { Queued::InTurn }
 }
 
+/// How a device answers the requests that are under way, as far as the sleeps of a thread tell: one that waits for all of them sleeps
+/// once for as many as its queue has. A thread that hardly sleeps tells nothing.
+fn answers(trials: &[Trial]) -> Option<Answers> {
+    const ABOUT: f64 = 1.4;
+    const MANY: f64 = 3.0;
+    let sleeps = |trial: &Trial| {
+        let job = &trial.job;
+        // Large ones take long enough for a server to leave the thread's CPU.
+        let is_small = job.blocks[Direction::Read as usize].most == PAGE && !job.does(Direction::Write);
+        let is_meant = job.direct && is_small && job.depth.most > 1 && job.numjobs == 1;
+        let of_queue =
+            |run: &Outcome| run.usage.sleeps as f64 / run.calls() as f64 * f64::from(job.depth.most);
+        quantile::median(&trial.each(of_queue)).filter(|_| is_meant)
+    };
+    let sleeps: Vec<f64> = trials.iter().filter_map(sleeps).collect();
+    let most = sleeps.iter().copied().reduce(f64::max)?;
+    if sleeps.iter().all(|sleeps| (1.0 / ABOUT..ABOUT).contains(sleeps)) {
+        return Some(Answers::Together);
+    }
+    (most > MANY).then_some(Answers::Each)
+}
+
 /// Puts the median of what was seen, with the middle half as its interval, if there is anything.
 fn put_middle(model: &mut Model, scalar: Scalar, seen: &[f64]) {
     let seen: Vec<f64> = seen.iter().copied().filter(|one| one.is_finite()).collect();
@@ -297,14 +319,16 @@ fn spread_of_far(model: &mut Model, trials: &[Trial]) {
 /// What a stage's search does not find by itself: a choice, if there is one, and values from which it begins.
 type Way = (Option<Answers>, Vec<(Scalar, f64)>);
 
-/// How a device may answer: so many requests side by side, each by itself or all together; with two starts of the search.
-fn ways_to_answer() -> Vec<Way> {
+/// How a device may answer: so many requests side by side, each by itself or all together, or as it was `seen` to; with two starts
+/// of the search.
+fn ways_to_answer(seen: Option<Answers>) -> Vec<Way> {
     // Whether the caller's CPU is busy with a request or the device is looks much alike, and a search finds what is near.
     const STARTS: [[(Scalar, f64); 2]; 2] = [
         [(Scalar::Submission, 12_000.0), (Scalar::DeviceReadRequest, 100.0)],
         [(Scalar::Submission, 1_000.0), (Scalar::DeviceReadRequest, 8_000.0)],
     ];
-    let of_depth = |depth: f64| Answers::ALL.iter().map(move |&answers| (depth, answers));
+    let possible = Answers::ALL.iter().copied().filter(move |one| seen.is_none_or(|seen| seen == *one));
+    let of_depth = |depth: f64| possible.clone().map(move |answers| (depth, answers));
     let start = |(depth, answers), start: [(Scalar, f64); 2]| {
         (Some(answers), [&[(Scalar::DeviceDepth, depth)], &start[..]].concat())
     };
@@ -498,14 +522,38 @@ mod tests {
                 refusal: None,
             };
             let trials: Vec<Trial> = stage.jobs.iter().map(trial).collect();
-            let mut found = Model::assumed();
-            best_of(&mut found, &stage, &trials, &ways_to_answer());
-            assert_eq!(found.parameters.choices.answers, answers);
-            for trial in &trials {
-                let off = time(&trial.job, &found) / trial.ns_per_transfer().unwrap();
-                assert!((off - 1.0).abs() < 0.15, "{} with {answers:?}: {off}", trial.job.name);
+            let seen = super::answers(&trials);
+            assert_eq!(seen, Some(answers));
+            for seen in [seen, None] {
+                let mut found = Model::assumed();
+                best_of(&mut found, &stage, &trials, &ways_to_answer(seen));
+                assert_eq!(found.parameters.choices.answers, answers);
+                for trial in &trials {
+                    let off = time(&trial.job, &found) / trial.ns_per_transfer().unwrap();
+                    assert!((off - 1.0).abs() < 0.15, "{} with {answers:?}: {off}", trial.job.name);
+                }
             }
         }
+    }
+
+    #[test]
+    fn how_a_device_answers_is_seen_in_how_often_a_thread_sleeps() {
+        // How often a queue of 4 and one of 32 has the thread sleep for as many requests as it holds.
+        let seen = |of_four: f64, of_many: f64| {
+            let trial = |job: &Job| {
+                let mut run = Outcome { elapsed_ns: 1, ..Outcome::nothing(1.0) };
+                (0..3_200).for_each(|_| run.transfers[0].latency.record(1));
+                let of_queue = if job.depth.most > 4 { of_many } else { of_four };
+                run.usage.sleeps = (3_200.0 * of_queue / f64::from(job.depth.most)) as u64;
+                Trial { job: job.clone(), runs: vec![run], disturbed: 0, refusal: None }
+            };
+            let jobs = stages(&Model::assumed()).into_iter().flat_map(|stage| stage.jobs);
+            answers(&jobs.map(|job| trial(&job)).collect::<Vec<_>>())
+        };
+        assert_eq!([seen(1.0, 1.0), seen(0.8, 1.2)], [Some(Answers::Together); 2]);
+        assert_eq!([seen(4.0, 32.0), seen(1.0, 8.0)], [Some(Answers::Each); 2]);
+        // A thread that is busy all the time, and one that is now and then.
+        assert_eq!([seen(0.1, 0.0), seen(2.0, 0.5), answers(&[])], [None; 3]);
     }
 
     #[test]

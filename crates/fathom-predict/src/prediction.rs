@@ -36,6 +36,7 @@ use fathom_model::io_path::{Advice, Load, Path, State};
 use fathom_program::call::{Call, CallKind, FileId};
 use fathom_program::job_calls::JobCalls;
 use fathom_program::program::{Program, repeated};
+use fathom_sys::usage::Usage;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
@@ -330,7 +331,7 @@ impl Bench {
         // What came before a ramp's or a delay's end does not count.
         let from = load.counts_from().into_iter().map(|from| from.map_or(0, |(_, from)| from));
         let steady_since = load.steady_since().map(|since| started + since);
-        let ends = load.verified().into_iter().zip(load.stopped());
+        let ends = load.verified().into_iter().zip(load.stopped()).zip(load.sleeps());
         let mut threads = tally.threads().zip(cached).zip(from).zip(ends);
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {
@@ -338,7 +339,7 @@ impl Bench {
             let thinks = job.thinking.blocks <= 1 && job.thinking.iotime.is_zero();
             let thinks = if thinks { job.thinktime.as_nanos() as u64 } else { 0 };
             let threads = threads.by_ref().take(job.numjobs as usize).map(
-                |(((counted, cached), from), (verified, stopped))| {
+                |(((counted, cached), from), ((verified, stopped), sleeps))| {
                     let one = counted.outcome(started + from).apart(job, verified);
                     let one = match steady_since {
                         Some(since) => prolonged(one, counted.outcome_since(since), job),
@@ -348,7 +349,9 @@ impl Bench {
                         Some(end) => one.elapsed_ns.max(end.saturating_sub(from)),
                         None => one.elapsed_ns + thinks,
                     };
-                    Outcome { cached_before: Some(cached), elapsed_ns, ..one }
+                    let sleeps = (sleeps * one.calls() as f64).round() as u64;
+                    let usage = Usage { sleeps, ..Usage::default() };
+                    Outcome { cached_before: Some(cached), elapsed_ns, usage, ..one }
                 },
             );
             outcomes.push(threads.collect());

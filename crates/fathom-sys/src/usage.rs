@@ -13,8 +13,10 @@ pub struct Usage {
     pub major_faults: u64,
     /// Page faults that did not.
     pub minor_faults: u64,
-    /// Context switches, voluntary and not.
-    pub context_switches: u64,
+    /// Context switches because the thread waited for something.
+    pub sleeps: u64,
+    /// Context switches because another thread took its CPU.
+    pub preemptions: u64,
 }
 
 impl Usage {
@@ -34,7 +36,8 @@ impl Usage {
             system: time(raw.ru_stime),
             major_faults: raw.ru_majflt as u64,
             minor_faults: raw.ru_minflt as u64,
-            context_switches: raw.ru_nvcsw as u64 + raw.ru_nivcsw as u64,
+            sleeps: raw.ru_nvcsw as u64,
+            preemptions: raw.ru_nivcsw as u64,
         }
     }
 
@@ -46,7 +49,8 @@ impl Usage {
             system: self.system.saturating_sub(earlier.system),
             major_faults: self.major_faults.saturating_sub(earlier.major_faults),
             minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
-            context_switches: self.context_switches.saturating_sub(earlier.context_switches),
+            sleeps: self.sleeps.saturating_sub(earlier.sleeps),
+            preemptions: self.preemptions.saturating_sub(earlier.preemptions),
         }
     }
 }

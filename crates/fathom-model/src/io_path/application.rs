@@ -219,6 +219,15 @@ impl<T: Thread, K> Load<T, K> {
         self.progress(|progress| progress.callers.iter().map(|caller| caller.verified).collect())
     }
 
+    /// How often each thread slept until one of several requests under way returned, for each call that it made.
+    pub fn sleeps(&self) -> Vec<f64> {
+        let of = |caller: &Caller<T, K>| {
+            let sleeps = caller.under_way.as_ref().map_or(0, |queue| queue.sleeps);
+            sleeps as f64 / caller.made.count().max(1) as f64
+        };
+        self.progress(|progress| progress.callers.iter().map(of).collect())
+    }
+
     /// The number of each thread's first call that counts, and when that began, in ns; none where all calls count.
     pub fn counts_from(&self) -> Vec<Option<(u64, u64)>> {
         self.progress(|progress| progress.callers.iter().map(|caller| caller.counts_from).collect())

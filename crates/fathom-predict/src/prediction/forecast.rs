@@ -146,6 +146,17 @@ impl Estimate {
         Self { value, low: value / reach, high: value * reach }
     }
 
+    /// The same where a share of what it depends on is as in another estimate: of times, or of rates, which are their inverse.
+    fn between(self, other: Self, share: f64, is_time: bool) -> Self {
+        let part = |own: f64, other: f64| (1.0 - share) * own + share * other;
+        let value = match is_time {
+            true => part(self.value, other.value),
+            false => part(self.value.recip(), other.value.recip()).recip(),
+        };
+        let by = value / self.value;
+        Self { value, low: self.low * by, high: self.high * by }
+    }
+
     /// The same with an interval that holds those of these, too.
     fn reaching(self, others: impl IntoIterator<Item = Self>) -> Self {
         others.into_iter().fold(self, |wide, other| Self {
@@ -252,25 +263,36 @@ impl Runs {
     }
 
     /// What to say where the rate depends on whether free memory is there.
-    fn depends_on_memory(&self, job: &Job, model: &Model) -> Option<String> {
+    fn depends_on_memory(&self, job: &Job, model: &Model, seen: Option<&Residual>) -> Option<String> {
         // Less is within what runs differ by anyway.
         const MUCH: f64 = 1.3;
-        let [other, own] = [self.other_memory.first()?, self.drawn.first()?];
-        let other = other.bytes_per_second_of(job) / own.bytes_per_second_of(job);
-        let what = match model.parameters.choices.free_memory {
-            FreeMemory::There => "the host of this virtual machine has taken back",
-            FreeMemory::Taken => "the host of this virtual machine has not taken back",
-        };
-        (!(1.0 / MUCH..MUCH).contains(&other)).then(|| {
-            format!("a run is in one of two states: with free memory that {what} it runs at {:.0} % of the rate above", other * 100.0)
+        let rates = [self.drawn.first()?, self.other_memory.first()?].map(|one| one.bytes_per_second_of(job));
+        let share = seen.and_then(|seen| share_of_other(seen, model)).unwrap_or(0.0);
+        let rate = ((1.0 - share) / rates[0] + share / rates[1]).recip();
+        let [mut there, mut taken] = rates.map(|one| one / rate * 100.0);
+        if model.parameters.choices.free_memory == FreeMemory::Taken {
+            std::mem::swap(&mut there, &mut taken);
+        }
+        (!(1.0 / MUCH..MUCH).contains(&(rates[1] / rates[0]))).then(|| {
+            format!(
+                "the rate depends on the free memory that a run finds: with all of it there it is {there:.0} % of the rate above, with all of it taken back by the host of this virtual machine {taken:.0} %"
+            )
         })
     }
 }
 
+/// The share of free memory that runs of a class found otherwise than the model has it.
+fn share_of_other(seen: &Residual, model: &Model) -> Option<f64> {
+    seen.taken.map(|taken| match model.parameters.choices.free_memory {
+        FreeMemory::There => taken,
+        FreeMemory::Taken => 1.0 - taken,
+    })
+}
+
 /// What is known of a model's own errors.
 pub(super) enum Known<'a> {
-    /// The measured errors on other jobs of the class.
-    OfClass(&'a Residual),
+    /// The measured errors on other jobs of the class, and the share of the memory that their runs found in the other state.
+    OfClass(&'a Residual, Option<f64>),
     /// The spread of the errors, for want of jobs of the class.
     Spread(f64),
 }
@@ -290,9 +312,10 @@ impl Forecast {
         let class = class(job, &model.parameters);
         let caveats =
             unvalidated(&class, model).into_iter().chain(left_out(job)).chain(states(&class, model));
-        let caveats = caveats.chain(runs.depends_on_memory(job, model)).collect();
-        let known = match model.residuals.get(&class) {
-            Some(residual) => Known::OfClass(residual),
+        let seen = model.residuals.get(&class);
+        let caveats = caveats.chain(runs.depends_on_memory(job, model, seen)).collect();
+        let known = match seen {
+            Some(residual) => Known::OfClass(residual, share_of_other(residual, model)),
             None => Known::Spread(own_error(&class, model)),
         };
         let directions: Vec<Direction> = job.directions().collect();
@@ -319,14 +342,20 @@ impl Forecast {
         // Times are as much shorter as rates are higher.
         let over = |figure: &dyn Fn(&Outcome) -> f64, power: i32| {
             let of = |runs: &[Outcome]| match (known, runs.first()) {
-                (Known::OfClass(seen), Some(one)) => {
+                (Known::OfClass(seen, _), Some(one)) => {
                     Estimate::seen(figure(one) * seen.factor.powi(power), seen.spread, seen)
                 }
-                (Known::OfClass(Residual { spread: own, .. }) | Known::Spread(own), _) => {
+                (Known::OfClass(Residual { spread: own, .. }, _) | Known::Spread(own), _) => {
                     Estimate::of(&runs.iter().map(figure).collect::<Vec<_>>(), *own)
                 }
             };
-            of(drawn).reaching(runs.others().map(|other| of(std::slice::from_ref(other))))
+            let as_seen = match (known, runs.other_memory.first()) {
+                (Known::OfClass(_, Some(share)), Some(other)) => {
+                    of(drawn).between(of(std::slice::from_ref(other)), *share, power < 0)
+                }
+                _ => of(drawn),
+            };
+            as_seen.reaching(runs.others().chain(drawn.first()).map(|other| of(std::slice::from_ref(other))))
         };
         // What transfers were longer by says nothing of syncs.
         let latencies = |of: &dyn Fn(&Outcome) -> &Histogram, are_transfers: bool| {
@@ -334,7 +363,7 @@ impl Forecast {
             let estimates = SHARES.map(|share| {
                 let plain = |one: &Outcome| of(one).quantile(share) as f64 * one.ns_per_tick;
                 let estimate = match (known, drawn.first()) {
-                    (Known::OfClass(seen), Some(one)) if are_transfers => {
+                    (Known::OfClass(seen, _), Some(one)) if are_transfers => {
                         let of = |one: &Outcome| seen.latency(share, of(one).count(), plain(one));
                         of(one).reaching(runs.others().map(of))
                     }
@@ -430,15 +459,30 @@ mod tests {
                 "{fast:?} {slow:?}"
             );
             assert!(fast.low <= slow.value && slow.high >= fast.value);
-            let share = format!("it runs at {:.0} % of the rate above", slow.value / fast.value * 100.0);
-            assert!(
-                there.caveats.iter().any(|caveat| caveat.contains(&share)),
-                "{share} {:?}",
-                there.caveats
-            );
-            assert!(taken.caveats.iter().any(|caveat| caveat.contains("has not taken")));
+            let says = |forecast: &Forecast, there: f64, taken: f64| {
+                let [there, taken] = [there, taken].map(|rate| format!("{:.0} %", rate * 100.0));
+                let is_said = |caveat: &&String| {
+                    caveat.contains(&format!("there it is {there} of")) && caveat.ends_with(&taken)
+                };
+                assert!(forecast.caveats.iter().any(|one| is_said(&one)), "{:?}", forecast.caveats);
+            };
+            says(&there, 1.0, slow.value / fast.value);
+            says(&taken, fast.value / slow.value, 1.0);
             let direct = forecast(&model, true, read_percent);
-            assert!(!direct.caveats.iter().any(|caveat| caveat.contains("two states")));
+            assert!(!direct.caveats.iter().any(|caveat| caveat.contains("free memory")));
+            // A quarter of it, as the checks of this class found.
+            let class = there.class.clone();
+            let seen =
+                Residual { factor: 1.0, spread: 0.01, taken: Some(0.25), jobs: 4, ..Residual::default() };
+            for free_memory in ["there", "taken"] {
+                let mut model = model.clone();
+                model.set(&format!("free_memory={free_memory}")).unwrap();
+                model.residuals.insert(class.clone(), seen.clone());
+                let some = forecast(&model, false, read_percent).sides[0].bytes_per_second;
+                let wanted = (0.75 / fast.value + 0.25 / slow.value).recip();
+                assert!((some.value / wanted - 1.0).abs() < 1e-6, "{some:?} {wanted}");
+                assert!(some.low <= slow.value && some.high >= fast.value, "{some:?}");
+            }
         }
     }
 }

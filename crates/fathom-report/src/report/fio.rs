@@ -350,7 +350,7 @@ impl Entry {
             job_runtime: milliseconds(*ran_ns),
             usr_cpu: of_time(outcome.usage.user),
             sys_cpu: of_time(outcome.usage.system),
-            ctx: outcome.usage.context_switches,
+            ctx: outcome.usage.sleeps + outcome.usage.preemptions,
             majf: outcome.usage.major_faults,
             minf: outcome.usage.minor_faults,
             iodepth_level: classes(["1", "2", "4", "8", "16", "32", ">=64"], levels.under_way),

@@ -250,7 +250,8 @@ impl Outcome {
             system: self.usage.system + other.usage.system,
             major_faults: self.usage.major_faults + other.usage.major_faults,
             minor_faults: self.usage.minor_faults + other.usage.minor_faults,
-            context_switches: self.usage.context_switches + other.usage.context_switches,
+            sleeps: self.usage.sleeps + other.usage.sleeps,
+            preemptions: self.usage.preemptions + other.usage.preemptions,
         };
     }
 

@@ -66,6 +66,8 @@ pub(super) struct UnderWay<L> {
     reaps_to: Option<u32>,
     /// Whether the thread waits for a result.
     is_asleep: bool,
+    /// How often it has slept until one came.
+    pub(super) sleeps: u64,
     /// Time of the CPU to wake up, if it was asleep, in ns.
     waking: f64,
     /// When its CPU time for the last of what it did is over, in ns.
@@ -84,6 +86,7 @@ impl<L> UnderWay<L> {
             act: None,
             reaps_to: None,
             is_asleep: false,
+            sleeps: 0,
             waking: 0.0,
             free: 0,
             until: 0,
@@ -208,8 +211,10 @@ impl<T: Thread, K> Progress<T, K> {
                 return None;
             }
             // It may not have gone to sleep yet.
+            let slept = now >= queue.free;
+            queue.sleeps += u64::from(slept);
             let waking = queue.queueing.wake_ns * queue.queueing.share(now);
-            queue.waking = if now >= queue.free { waking } else { 0.0 };
+            queue.waking = if slept { waking } else { 0.0 };
         }
         self.plan(thread, now)
     }
