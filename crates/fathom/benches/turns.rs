@@ -125,7 +125,7 @@ fn traced(job: &Job, testbed: &mut Testbed) -> Result<[f64; COUNTS.len()], Strin
     Ok([sleeps, turns, completed].map(|count| count as f64 / calls as f64))
 }
 
-/// How often the threads that this one has made slept, and how often they came to a CPU.
+/// How often the threads that this one has made slept, and how often they left a CPU, which ends a turn on it.
 fn turns(recorded: &Recorded) -> Result<[u64; 2], String> {
     if recorded.lost > 0 {
         return Err(format!("{} events were lost", recorded.lost));
@@ -144,14 +144,15 @@ fn turns(recorded: &Recorded) -> Result<[u64; 2], String> {
     let woken = events().filter(|(name, _)| *name == "sched_wakeup");
     let threads: HashSet<i32> =
         woken.filter_map(|(_, text)| number(text, " pid=")).filter(|thread| *thread != own).collect();
-    let is_one = |text: &str, key: &str| number(text, key).is_some_and(|thread| threads.contains(&thread));
-    let switches = || events().filter(|(name, _)| *name == "sched_switch");
-    let slept = |text: &str| {
-        after(text, " prev_state=").is_some_and(|state| state.starts_with(['S', 'D']))
-            && is_one(text, " prev_pid=")
-    };
-    let sleeps = switches().filter(|(_, text)| slept(text)).count() as u64;
-    let turns = switches().filter(|(_, text)| is_one(text, " next_pid=")).count() as u64;
+    let left: Vec<&str> = events()
+        .filter(|(name, text)| {
+            *name == "sched_switch"
+                && number(text, " prev_pid=").is_some_and(|thread| threads.contains(&thread))
+        })
+        .map(|(_, text)| text)
+        .collect();
+    let slept = |text: &&&str| after(text, " prev_state=").is_some_and(|state| state.starts_with(['S', 'D']));
+    let [sleeps, turns] = [left.iter().filter(slept).count() as u64, left.len() as u64];
     Ok([sleeps, turns])
 }
 
