@@ -349,13 +349,14 @@ impl Forecast {
                     Estimate::of(&runs.iter().map(figure).collect::<Vec<_>>(), *own)
                 }
             };
+            let own = of(drawn);
             let as_seen = match (known, runs.other_memory.first()) {
                 (Known::OfClass(_, Some(share)), Some(other)) => {
-                    of(drawn).between(of(std::slice::from_ref(other)), *share, power < 0)
+                    own.between(of(std::slice::from_ref(other)), *share, power < 0).reaching([own])
                 }
-                _ => of(drawn),
+                _ => own,
             };
-            as_seen.reaching(runs.others().chain(drawn.first()).map(|other| of(std::slice::from_ref(other))))
+            as_seen.reaching(runs.others().map(|other| of(std::slice::from_ref(other))))
         };
         // What transfers were longer by says nothing of syncs.
         let latencies = |of: &dyn Fn(&Outcome) -> &Histogram, are_transfers: bool| {
