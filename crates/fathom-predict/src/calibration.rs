@@ -233,14 +233,10 @@ fn logs(model: &mut Model, trials: &[Trial]) {
 /// Whether requests that a thread has under way overlap: more at once take less each, of those that read or of those that write.
 fn queued(trials: &[Trial]) -> Queued {
     const LESS: f64 = 1.0 / 1.3;
-    // A transfer of a direct job of one thread by pages, by how many are under way.
+    // What a transfer takes, by how many are under way.
     let took = |side: Direction| {
-        let is_meant = move |job: &Job| {
-            let is_small = job.blocks[side as usize].most == PAGE && job.directions().all(|one| one == side);
-            job.direct && is_small && job.numjobs == 1
-        };
         let of = |trial: &Trial| Some((trial.job.depth.most, trial.ns_per_transfer()?));
-        trials.iter().filter(move |trial| is_meant(&trial.job)).filter_map(of)
+        trials.iter().filter(move |trial| is_by_pages(&trial.job, side)).filter_map(of)
     };
     let overlap = [Direction::Read, Direction::Write].into_iter().any(|side| {
         let alone = took(side).filter(|(depth, _)| *depth <= 1).map(|(_, took)| took).reduce(f64::min);
@@ -250,21 +246,24 @@ fn queued(trials: &[Trial]) -> Queued {
     if overlap { Queued::Together } else { Queued::InTurn }
 }
 
+/// Whether one thread moves single pages past the cache, in one direction.
+fn is_by_pages(job: &Job, side: Direction) -> bool {
+    let is_small = job.blocks[side as usize].most == PAGE && job.directions().all(|one| one == side);
+    job.direct && is_small && job.numjobs == 1
+}
+
 /// How a device answers the requests that are under way, as far as the sleeps of a thread tell: one that waits for all of them sleeps
 /// once for as many as its queue has. A thread that hardly sleeps tells nothing.
 fn answers(trials: &[Trial]) -> Option<Answers> {
     const ABOUT: f64 = 1.4;
     const MANY: f64 = 3.0;
     let sleeps = |trial: &Trial| {
-        let job = &trial.job;
-        // Large ones take long enough for a server to leave the thread's CPU.
-        let is_small = job.blocks[Direction::Read as usize].most == PAGE && !job.does(Direction::Write);
-        let is_meant = job.direct && is_small && job.depth.most > 1 && job.numjobs == 1;
-        let of_queue =
-            |run: &Outcome| run.usage.sleeps as f64 / run.calls() as f64 * f64::from(job.depth.most);
-        quantile::median(&trial.each(of_queue)).filter(|_| is_meant)
+        let depth = f64::from(trial.job.depth.most);
+        quantile::median(&trial.each(|run| run.usage.sleeps as f64 / run.calls() as f64 * depth))
     };
-    let sleeps: Vec<f64> = trials.iter().filter_map(sleeps).collect();
+    // Large ones take long enough for a server to leave the thread's CPU.
+    let is_meant = |trial: &&Trial| trial.job.depth.most > 1 && is_by_pages(&trial.job, Direction::Read);
+    let sleeps: Vec<f64> = trials.iter().filter(is_meant).filter_map(sleeps).collect();
     let most = sleeps.iter().copied().reduce(f64::max)?;
     if sleeps.iter().all(|sleeps| (1.0 / ABOUT..ABOUT).contains(sleeps)) {
         return Some(Answers::Together);

@@ -76,6 +76,7 @@ struct Class {
 /// empirical Bayes methods", 2004, the moderated t; the correction of rates is drawn towards none as a random effect is (C. Morris,
 /// "Parametric empirical Bayes inference", 1983), and the interval has the uncertainty that is left of it.
 fn pooled(classes: BTreeMap<String, Class>) -> BTreeMap<String, Residual> {
+    // Intervals then hold nine of ten where classes are twice as wide as others, and where all are alike.
     const PRIOR: f64 = 6.0;
     let all = || classes.values();
     let usual = |squares: Vec<f64>| quantile::median(&squares).unwrap_or(0.0);
@@ -167,10 +168,10 @@ impl<'a> Check<'a> {
 fn with_its_memory([there, taken]: [f64; 2]) -> (f64, Option<f64>) {
     // Less is what runs differ by anyway.
     const APART: f64 = 0.25;
-    let nearer = if taken.abs() < there.abs() { taken } else { there };
     if there - taken < APART {
-        return (nearer, None);
+        return (there, None);
     }
+    let nearer = if taken.abs() < there.abs() { taken } else { there };
     let [least, most] = [there, taken].map(|error| (-error).exp());
     let share = ((1.0 - least) / (most - least)).clamp(0.0, 1.0);
     let is_between = there > 0.0 && taken < 0.0 && nearer.abs() > APART;
@@ -361,6 +362,7 @@ mod tests {
     fn a_run_is_held_against_the_memory_that_it_found() {
         for (errors, error, share) in [
             ([0.1, 0.1], 0.1, None),
+            ([0.1, -0.05], 0.1, None),
             ([0.1, -2.0], 0.1, Some(0.015)),
             ([-0.4, -2.0], -0.4, Some(0.0)),
             ([2.0, -0.1], -0.1, Some(0.892)),

@@ -148,10 +148,9 @@ impl Estimate {
 
     /// The same where a share of what it depends on is as in another estimate: of times, or of rates, which are their inverse.
     fn between(self, other: Self, share: f64, is_time: bool) -> Self {
-        let part = |own: f64, other: f64| (1.0 - share) * own + share * other;
         let value = match is_time {
-            true => part(self.value, other.value),
-            false => part(self.value.recip(), other.value.recip()).recip(),
+            true => part_of(self.value, other.value, share),
+            false => rate_between([self.value, other.value], share),
         };
         let by = value / self.value;
         Self { value, low: self.low * by, high: self.high * by }
@@ -263,12 +262,11 @@ impl Runs {
     }
 
     /// What to say where the rate depends on whether free memory is there.
-    fn depends_on_memory(&self, job: &Job, model: &Model, seen: Option<&Residual>) -> Option<String> {
+    fn depends_on_memory(&self, job: &Job, model: &Model, share: Option<f64>) -> Option<String> {
         // Less is within what runs differ by anyway.
         const MUCH: f64 = 1.3;
         let rates = [self.drawn.first()?, self.other_memory.first()?].map(|one| one.bytes_per_second_of(job));
-        let share = seen.and_then(|seen| share_of_other(seen, model)).unwrap_or(0.0);
-        let rate = ((1.0 - share) / rates[0] + share / rates[1]).recip();
+        let rate = rate_between(rates, share.unwrap_or(0.0));
         let [mut there, mut taken] = rates.map(|one| one / rate * 100.0);
         if model.parameters.choices.free_memory == FreeMemory::Taken {
             std::mem::swap(&mut there, &mut taken);
@@ -279,6 +277,16 @@ impl Runs {
             )
         })
     }
+}
+
+/// What lies between two values, so near to the other as the share says.
+fn part_of(own: f64, other: f64, share: f64) -> f64 {
+    (1.0 - share) * own + share * other
+}
+
+/// The rate where a share of the bytes moves at the second one's.
+fn rate_between([own, other]: [f64; 2], share: f64) -> f64 {
+    part_of(own.recip(), other.recip(), share).recip()
 }
 
 /// The share of free memory that runs of a class found otherwise than the model has it.
@@ -313,9 +321,10 @@ impl Forecast {
         let caveats =
             unvalidated(&class, model).into_iter().chain(left_out(job)).chain(states(&class, model));
         let seen = model.residuals.get(&class);
-        let caveats = caveats.chain(runs.depends_on_memory(job, model, seen)).collect();
+        let share = seen.and_then(|seen| share_of_other(seen, model));
+        let caveats = caveats.chain(runs.depends_on_memory(job, model, share)).collect();
         let known = match seen {
-            Some(residual) => Known::OfClass(residual, share_of_other(residual, model)),
+            Some(residual) => Known::OfClass(residual, share),
             None => Known::Spread(own_error(&class, model)),
         };
         let directions: Vec<Direction> = job.directions().collect();
