@@ -317,10 +317,9 @@ impl Job {
         u64::from(self.course.loops.max(1))
     }
 
-    /// How often the bytes of a loop are transferred; more than that are one loop where that is what fio makes of them.
+    /// How often the bytes of a loop are transferred; where passes are counted, all of them are one loop.
     pub(crate) fn loops_of_size(&self) -> u64 {
-        let is_one = (self.io_size.is_some() || self.goes_on()) && self.verify.is_none();
-        if is_one { 1 } else { self.loop_count() }
+        if self.counts_passes() { 1 } else { self.loop_count() }
     }
 
     /// Whether a pass of a job that verifies ends where its files do, and not after its size: all loops together then transfer
@@ -337,14 +336,23 @@ impl Job {
         }
     }
 
-    /// Whether no pass ends before all is transferred, as blocks may come again. Source: `do_io` of fio's `backend.c`, which
-    /// counts what it has issued in a pass for engines with a queue alone.
-    fn goes_on(&self) -> bool {
+    /// Whether the passes of its size are counted: by `loops`, or as `io_size` is more or less than one.
+    pub(crate) fn counts_passes(&self) -> bool {
+        let goes_round = self.time_based || self.verify.is_some() || self.course.iologs[0].is_some();
+        (self.io_size.is_some() || self.loop_count() > 1) && !goes_round && !self.files.create_only
+    }
+
+    /// Whether no pass ends before all is transferred, as blocks may come again or transfers go round. Source: `do_io` of fio's
+    /// `backend.c`, which counts what it has issued in a pass for engines with a queue alone.
+    pub(crate) fn goes_on(&self) -> bool {
         let order = &self.order;
         let may_repeat = !self.random_map && order.generator.is_none()
             || order.distribution != Distribution::Uniform
             || order.every > 1;
-        self.pattern == Pattern::Random && may_repeat && (!self.is_queued() || self.does(Direction::Write))
+        match self.pattern {
+            Pattern::Random => may_repeat && (!self.is_queued() || self.does(Direction::Write)),
+            Pattern::Sequential => order.skip != 0 && !self.is_queued(),
+        }
     }
 
     /// Bytes that each thread transfers in one loop; otherwise as [`transfer`](Self::transfer).
@@ -356,11 +364,11 @@ impl Job {
         let size = self.size.map_or(all, |size| size.min(all));
         let (loops, block) = (self.loop_count(), self.largest_block());
         let bytes = match self.io_size {
-            _ if loops == 1 || self.verify.is_some() => self.io_size.unwrap_or(size),
-            None if self.loops_of_size() > 1 => size,
+            _ if !self.counts_passes() => self.io_size.unwrap_or(size),
             // fio loops over the size, and on until it comes within a block of `io_size`.
             Some(bytes) if bytes > size && size > 0 && !self.goes_on() => {
-                size.saturating_mul(loops.max(bytes.saturating_sub(block) / size + 1))
+                let passes = loops.max(bytes.saturating_sub(block) / size + 1);
+                size.saturating_mul(passes).min(bytes.saturating_mul(loops))
             }
             bytes => bytes.unwrap_or(size).saturating_mul(loops),
         };

@@ -2,6 +2,7 @@
 
 mod logged;
 mod pace;
+mod loops;
 mod syncs;
 mod verification;
 
@@ -15,6 +16,7 @@ use crate::offsets::{Offsets, Span};
 use crate::program::{Step, Thread};
 
 use self::logged::Logged;
+use self::loops::CountedPasses;
 pub use self::verification::ANY_WRITE;
 use self::verification::{Verification, Written};
 
@@ -32,8 +34,11 @@ pub struct JobCalls {
     ticks_per_second: f64,
     /// Bytes still to be transferred; the last transfer is made whole.
     left: u64,
-    /// Whether another pass follows the first.
+    /// Whether another pass follows the first, and how far the passes are where a queue ends them.
     loops: bool,
+    passes: Option<CountedPasses>,
+    /// Bytes that were transferred in the stretch of `zonemode=strided`, which fio counts over all files.
+    stretch: u64,
     /// The bytes of one loop, and how many loops follow this one.
     whole: u64,
     loops_left: u64,
@@ -120,12 +125,14 @@ impl JobCalls {
         ticks_per_second: f64,
     ) -> Result<Self, String> {
         let mut whole = job.transfer_of_loop()?.unwrap_or(u64::MAX);
-        let mut loops = job.loops()? || job.io_size.is_some();
+        let mut loops = job.loops()?;
+        let all = || regions.iter().map(|(_, region)| region.length).sum();
+        let passes = CountedPasses::of(job, all());
+        whole = passes.as_ref().map_or(whole, |passes| passes.most);
         let verification = Verification::of(job);
         if verification.is_some() && !job.files.create_only {
             // As in fio each pass over the size is read again before the next.
-            let length = regions.iter().map(|(_, region)| region.length).sum();
-            (whole, loops) = (job.size.unwrap_or(length).min(job.io_size.unwrap_or(u64::MAX)), false);
+            (whole, loops) = (job.size.unwrap_or_else(all).min(job.io_size.unwrap_or(u64::MAX)), false);
         }
         // No job has more than 1,024 threads.
         let one = |(number, &(file, region)): (u32, &(FileId, Region))| {
@@ -157,6 +164,8 @@ impl JobCalls {
             ticks_per_second,
             left: whole,
             loops,
+            passes,
+            stretch: 0,
             whole,
             loops_left: job.loops_of_size() - 1,
             transfers_left: match job.course.number_ios {
@@ -264,6 +273,9 @@ impl JobCalls {
     #[inline(always)]
     fn count(&mut self, direction: Direction, span: Span) {
         self.left = self.left.saturating_sub(span.length);
+        if let Some(passes) = &mut self.passes {
+            passes.left = passes.left.saturating_sub(span.length);
+        }
         self.moved += span.length;
         self.thinks = !self.job.thinktime.is_zero();
         self.transfers_left -= 1;
@@ -309,10 +321,10 @@ impl JobCalls {
         while let Some(file) = self.next_file.choose() {
             self.file = file;
             let offsets = &mut self.files[file].offsets;
-            let mut span = offsets.next(direction);
+            let mut span = offsets.next_of_thread(direction, &mut self.stretch);
             if span.is_none() && self.next_file.begins_again() {
                 offsets.rewind();
-                span = offsets.next(direction);
+                span = offsets.next_of_thread(direction, &mut self.stretch);
             }
             if span.is_some() {
                 return span;
@@ -327,38 +339,11 @@ impl JobCalls {
         if self.files.len() == 1 { Some(0) } else { self.next_file.choose() }
     }
 
-    /// Another pass over the files; the cache is emptied of them, as before the first.
-    #[cold]
-    fn next_pass(&mut self) -> Option<Step<bool>> {
-        self.was_sync &= !self.forgets_sync();
-        self.next_file.rewind();
-        let on_names = self.job.engine.on_names().is_some();
-        for file in &mut self.files {
-            file.offsets.rewind();
-            file.is_unnamed = on_names;
-        }
-        // Where blocks may come again fio opens its files anew for another loop alone.
-        let is_anew = self.left == self.whole || self.files.iter().any(|file| !file.offsets.is_endless());
-        let drops = self.job.drops_caches() || self.renews_by != CallKind::DontNeed;
-        self.to_renew = if drops && is_anew { self.files.len() } else { 0 };
-        self.renew()
-    }
-
-    #[cold]
-    fn renew(&mut self) -> Option<Step<bool>> {
-        self.to_renew = self.to_renew.checked_sub(1)?;
-        let file = &mut self.files[self.to_renew];
-        if self.renews_by == CallKind::Create {
-            file.position = Position::default();
-        }
-        Some(Step::Call(Call { kind: self.renews_by, ..file.call }, false))
-    }
-
     /// fio counts the time of the last sync, but not the call.
     fn end(&mut self) -> Step<bool> {
         let asks = self.job.end_fsync || self.job.durability.on_close;
         let syncs = asks && self.writes > 0 && !self.was_sync;
-        let drains = (syncs || self.loops_left > 0) && self.job.is_queued();
+        let drains = (syncs || self.loops_left > 0 || self.passes.is_some()) && self.job.is_queued();
         if drains && self.phase < Phase::Drained {
             self.phase = Phase::Drained;
             return Step::Drain;
@@ -370,17 +355,6 @@ impl JobCalls {
             }
             _ => Step::End,
         }
-    }
-
-    /// Another loop begins where one is left and there is time and transfers for it.
-    #[cold]
-    fn next_loop(&mut self) -> Option<Step<bool>> {
-        if !self.repeats() {
-            self.loops_left -= 1;
-        }
-        self.left = self.bytes_of_pass();
-        (self.synced, self.phase) = (0, Phase::Transfers);
-        self.next_pass()
     }
 }
 
@@ -453,6 +427,12 @@ impl Thread for JobCalls {
             if let Some(step) = self.batch() {
                 return step;
             }
+            if self.passes.as_ref().is_some_and(|passes| passes.left == 0) {
+                match self.end_of_pass() {
+                    Some(step) => return step,
+                    None => continue,
+                }
+            }
             if self.logged.is_some() {
                 match self.next_of_log(now, times.end) {
                     Some(step) => return step,
@@ -474,13 +454,10 @@ impl Thread for JobCalls {
                 return step;
             }
             let Some(span) = self.span(direction) else {
-                // fio begins no pass for less than a block.
-                if !self.loops || self.left < self.job.largest_block() {
-                    self.left = 0;
-                } else if let Some(step) = self.next_pass() {
-                    return step;
+                match self.end_of_pass() {
+                    Some(step) => return step,
+                    None => continue,
                 }
-                continue;
             };
             return self.transfer(direction, span);
         }

@@ -63,8 +63,8 @@ pub struct Offsets {
 enum Order {
     /// The next position of each direction.
     Sequential([u64; DIRECTIONS]),
-    /// Any block, again and again, as they are distributed: all alike where that is none.
-    Anywhere(Option<Draw>),
+    /// Any block of so many bytes, again and again, as they are distributed: all alike where that is none.
+    Anywhere { draw: Option<Draw>, spread: u64 },
     /// Every block of this size once, in the order of a permutation.
     Shuffled { grain: u64, permutation: Permutation, next: u64 },
     /// Blocks of several sizes that do not overlap.
@@ -83,7 +83,9 @@ impl Offsets {
         let is_uniform = used().all(|blocks| blocks == Blocks::fixed(grain)) && !is_sized_by_order;
         let splits = [0, 1].map(|side: usize| job.order.splits[side].clone());
         let strides = Strides::of(job, region);
-        let count = strides.as_ref().map_or(region.length, Strides::length) / grain;
+        let stretch = strides.as_ref().map_or(region.length, Strides::length);
+        let is_zoned = !job.order.zones.is_empty();
+        let count = stretch / grain;
         let mut dice = Dice::new(job.seed ^ (u64::from(number) << 32));
         let is_drawn = job.order.distribution != Distribution::Uniform;
         let align = [0, 1].map(|side: usize| match job.order.align[side] {
@@ -95,8 +97,10 @@ impl Offsets {
         let order = match (job.pattern, has_map && is_aligned && !is_drawn, is_uniform) {
             (Pattern::Sequential, ..) => Order::Sequential([0; DIRECTIONS]),
             (Pattern::Random, false, _) => {
-                let draw = || Draw::of(&job.order, count.max(1), grain, dice.draw());
-                Order::Anywhere(is_drawn.then(draw).transpose()?)
+                // fio draws from the whole of a file by a distribution without zones, wherever its stretch begins.
+                let spread = if is_drawn && !is_zoned { region.length } else { stretch };
+                let draw = || Draw::of(&job.order, (spread / grain).max(1), grain, dice.draw());
+                Order::Anywhere { draw: is_drawn.then(draw).transpose()?, spread }
             }
             (Pattern::Random, true, true) => {
                 Order::Shuffled { grain, permutation: Permutation::new(count, &mut dice), next: 0 }
@@ -107,9 +111,9 @@ impl Offsets {
         let every = if job.pattern == Pattern::Random { job.order.every.max(1) } else { 1 };
         let random_percent = [0, 1].map(|side: usize| u64::from(job.order.percentage_random[side]));
         let is_mixture = job.pattern == Pattern::Random && random_percent != [100; DIRECTIONS];
-        let (joins, is_anywhere) = (every > 1 || is_mixture, matches!(order, Order::Anywhere(_)));
+        let (joins, is_anywhere) = (every > 1 || is_mixture, matches!(order, Order::Anywhere { .. }));
         let goes_on = (is_anywhere || job.order.skip != 0) && job.passes_to_the_end();
-        let is_bounded = job.file_count() <= 1 && strides.is_none() && !goes_on;
+        let is_bounded = job.file_count() <= 1 && strides.is_none() && !goes_on && !job.counts_passes();
         let whole = if is_bounded { region.length } else { u64::MAX };
         let is_mixed = job.directions().count() == DIRECTIONS;
         Ok(Self {
@@ -158,6 +162,17 @@ impl Offsets {
         self.next_in(direction)
     }
 
+    /// The next transfer in one of several files, whose thread has transferred so much in the stretch that it works on.
+    #[inline(always)]
+    pub fn next_of_thread(&mut self, direction: Direction, stretch: &mut u64) -> Option<Span> {
+        if let Some(strides) = &mut self.strides {
+            strides.moved = *stretch;
+        }
+        let span = self.next(direction);
+        *stretch = self.strides.as_ref().map_or(0, |strides| strides.moved);
+        span
+    }
+
     /// The next transfer in what the region is now.
     #[inline(always)]
     fn next_in(&mut self, direction: Direction) -> Option<Span> {
@@ -190,15 +205,15 @@ impl Offsets {
                 *position += length;
                 (length >= least).then_some(span)?
             }
-            Order::Anywhere(draw) => {
+            Order::Anywhere { draw, spread } => {
                 let align = self.align[direction as usize];
-                let count = (self.region.length.saturating_sub(least.saturating_sub(align)) / align).max(1);
+                let count = (spread.saturating_sub(least.saturating_sub(align)) / align).max(1);
                 let block = match draw {
                     None => self.dice.below(count),
                     Some(draw) => draw.block(count, || self.dice.share()),
                 };
                 let offset = block * align;
-                Span { offset, length: length.min((self.region.length - offset) / least * least) }
+                Span { offset, length: length.min((*spread - offset) / least * least) }
             }
             Order::Shuffled { grain, permutation, next } => {
                 let block = permutation.next(next)?;
@@ -219,7 +234,7 @@ impl Offsets {
 
     /// Whether blocks may come again before all have come, so that nothing tells one pass from the next.
     pub fn is_endless(&self) -> bool {
-        matches!(self.order, Order::Anywhere(_))
+        matches!(self.order, Order::Anywhere { .. })
     }
 
     /// Whether the file has no block left for this pass; no pass of an order whose blocks may come again ends so.
@@ -241,7 +256,7 @@ impl Offsets {
     fn reorder(&mut self) {
         match &mut self.order {
             Order::Sequential(positions) => *positions = [0; DIRECTIONS],
-            Order::Anywhere(_) => {}
+            Order::Anywhere { .. } => {}
             Order::Shuffled { permutation, next, .. } => {
                 *permutation = Permutation::new(permutation.count, &mut self.dice);
                 *next = 0;

@@ -91,12 +91,12 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     Ok(bytes as u64)
 }
 
-/// Reads a time: `500ns`, `100us`, `10ms`, `30s`, `2m`; a bare number is seconds.
+/// Reads a time: `500ns`, `100us`, `10ms`, `30s`, `2m`, `1h`; a bare number is seconds.
 ///
 /// # Errors
 /// One sentence that names the text and what would have been right.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("'{text}' is not a time: write 500ns, 100us, 10ms, 30s or 2m");
+    let wrong = || format!("'{text}' is not a time: write 500ns, 100us, 10ms, 30s, 2m or 1h");
     let (number, unit) = split_unit(text);
     let seconds = match unit {
         "ns" => 1e-9,
@@ -104,6 +104,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         "ms" => 1e-3,
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
+        "h" => 3600.0,
         _ => return Err(wrong()),
     };
     let value: f64 = number.parse().map_err(|_| wrong())?;
@@ -148,6 +149,7 @@ mod tests {
         assert_eq!(parse_duration("10ms"), Ok(Duration::from_millis(10)));
         assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
         assert_eq!(parse_duration("60"), Ok(Duration::from_secs(60)));
+        assert_eq!(parse_duration("1.5h"), Ok(Duration::from_secs(5400)));
         assert!(parse_duration("soon").is_err());
         let printed = [255.0, 1_720.0, 2.0e7, 5.0e9, 99.96].map(|ns| Nanos(ns).to_string());
         assert_eq!(printed, ["255 ns", "1.72 us", "20 ms", "5 s", "100 ns"]);

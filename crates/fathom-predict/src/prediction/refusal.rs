@@ -181,6 +181,11 @@ fn refusal(job: &Job) -> Option<String> {
     if !job.latency.target.is_zero() {
         return because("latency_target=: the model does not change a job's depth while it runs");
     }
+    if job.may_read_less() && job.directions().count() == 2 {
+        return because(
+            "create_on_open=1 of a mix: in the model a read of what was not written yet takes as long as any",
+        );
+    }
     if job.files.unlink_each_loop {
         return because("unlink_each_loop=1: the model does not know what it takes to remove a file's data");
     }

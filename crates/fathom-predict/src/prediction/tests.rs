@@ -179,6 +179,12 @@ fn what_the_model_has_no_part_for_is_refused_by_name() {
             "ioengine=posixaio with cached data",
         ),
         (with(|job| job.files.unlink_each_loop = true), "unlink_each_loop="),
+        (
+            with(|job| {
+                (job.engine, job.read_percent, job.files.create_on_open) = (Engine::Libaio, 50, true);
+            }),
+            "create_on_open=",
+        ),
         (with(|job| (job.numjobs, job.files.lock) = (2, Some("exclusive".to_owned()))), "lockfile="),
         (with(|job| (job.numjobs, job.placement.flow.0) = (2, 1)), "flow="),
         (with(|job| (job.engine, job.engine_options.uncached) = (Engine::Pvsync2, true)), "uncached="),

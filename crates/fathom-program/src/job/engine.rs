@@ -110,6 +110,12 @@ impl super::Job {
         self.engine.is_asynchronous() || self.is_offloaded()
     }
 
+    /// Whether a read at the end of a file that grows is no error: a request of fio's may move less than was asked for,
+    /// a call of its may not.
+    pub fn may_read_less(&self) -> bool {
+        self.files.create_on_open && self.engine.is_asynchronous()
+    }
+
     /// Whether threads carry out the requests of an engine that knows one at a time.
     pub fn is_offloaded(&self) -> bool {
         !self.engine.is_asynchronous() && self.depth.offload && self.depth.most > 1

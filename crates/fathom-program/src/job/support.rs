@@ -105,6 +105,9 @@ impl JobFile {
     /// Why a job would find nothing to read: it creates its files when it opens them, and no job has put anything there.
     fn reads_nothing(&self, at: usize) -> Option<String> {
         let job = &self.jobs[at];
+        if job.may_read_less() && job.does(Direction::Write) {
+            return None;
+        }
         let reads = match &job.replay.log {
             Some(log) => log.bytes(Direction::Read) > 0,
             None => job.does(Direction::Read) && job.order.trim.is_none() && job.engine.opens_files(),
@@ -151,6 +154,10 @@ mod tests {
             assert_eq!(refused(jobs), None);
         }
         assert_eq!(refused(vec![Job { engine: Engine::Filecreate, ..read(false) }]), None);
+        // A request that reads where the file has not grown to moves nothing.
+        let mixed = |engine| Job { engine, read_percent: 50, ..read(false) };
+        assert!(refused(vec![mixed(Engine::Psync)]).is_some());
+        assert_eq!(refused(vec![mixed(Engine::Libaio)]), None);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(super) struct Strides {
     whole: Region,
     /// Where the stretch begins, and how much was transferred in it.
     at: u64,
-    moved: u64,
+    pub(super) moved: u64,
 }
 
 impl Strides {

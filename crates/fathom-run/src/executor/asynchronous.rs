@@ -53,6 +53,8 @@ pub(crate) struct Requests<L> {
     serializes: bool,
     /// Whether the carrier takes syncs as requests.
     queues_syncs: bool,
+    /// Whether a read may end where the file does.
+    may_read_less: bool,
     writes: u64,
     treatments: Option<Treatments>,
     /// What submitting and reaping came to, outside of the ramp.
@@ -104,6 +106,7 @@ impl<L: Copy> Requests<L> {
             low: depth.low,
             serializes: depth.serialize_overlap,
             queues_syncs: job.engine != Engine::Libaio,
+            may_read_less: job.may_read_less(),
             writes: 0,
             treatments: Treatments::of(options, job.placement.priority),
             levels: Levels::default(),
@@ -181,7 +184,8 @@ impl<L: Copy> Requests<L> {
                 Err(errno) if recorder.forgives(&call, errno) => continue,
                 result => result.map_err(|errno| self.failure(&call, errno))?,
             };
-            if call.kind.direction().is_some() && u64::from(moved) != call.bytes {
+            let is_short = call.kind.direction().is_some() && u64::from(moved) != call.bytes;
+            if is_short && !(self.may_read_less && call.kind.is_read()) {
                 let (name, bytes) = (named(call.kind), call.bytes as usize);
                 return Err(Fault::short(name, self.path(&call), call.offset, bytes, moved as usize));
             }

@@ -317,6 +317,22 @@ fn a_job_that_burns_a_cpu_does_so_once_in_a_cycle() {
 }
 
 #[test]
+fn requests_that_read_where_a_file_has_not_grown_to_move_nothing() {
+    for engine in ["libaio", "io_uring", "posixaio"] {
+        let text = format!("[x]\nrw=randrw\nsize=1m\ncreate_on_open=1\niodepth=4\nioengine={engine}\n");
+        let is_short = |report: &Value| {
+            let [read, reads, written, writes, ..] = counts(report)[0].1;
+            assert_eq!((reads + writes, written), (256, writes * 4096), "{engine}");
+            read > 0 && read < reads * 4096
+        };
+        assert!(is_short(&here(&text, Detail::Percentiles)), "{engine}");
+        if has_fio("requests_that_read_where_a_file_has_not_grown_to_move_nothing") {
+            assert!(is_short(&there(&Place::new("grows"), &text, "json")), "fio's {engine}");
+        }
+    }
+}
+
+#[test]
 fn threads_that_offload_do_what_a_queue_does() {
     let of = |how: &str| {
         let text =

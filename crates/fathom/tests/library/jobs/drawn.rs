@@ -147,16 +147,10 @@ enum Reason {
     UnwrittenBlocks,
     /// fio does not end, and nothing in the job makes it last.
     Endless,
-    /// With a queue, fio ends a pass over several files that have no end of their own after `size` bytes, and begins no other
-    /// for less than a block. The pass here goes on.
-    PassOfSeveral,
-    /// fio counts the bytes of a stretch over all files together, and here each file has its own.
-    StretchesOfSeveral,
-    /// fio draws blocks of the whole file from a distribution, also behind the beginning of a later stretch: one beyond the end
-    /// of the file ends the job. Here all is transferred.
-    DrawnBeyond,
     /// fio fails where it closes a file that is registered.
     RegisteredFiles,
+    /// fio has no stretches with `openfiles=`, and refuses the second thread for what it has made of them.
+    StretchesOfSecondThread,
 }
 
 fn is_mixed(job: &str) -> bool {
@@ -184,17 +178,12 @@ fn does_less(job: &str, theirs: &Counts, mine: &Counts) -> bool {
     theirs.iter().zip(&mine).all(|(their, own)| their.1.iter().zip(&own.1).all(|(their, own)| their <= own))
 }
 
-fn is_pass_of_several(job: &str) -> bool {
-    let has_no_end = [":4k", ":-4k", "randread:4", "norandommap", "random_distribution"];
-    let is_endless = has_no_end.iter().any(|word| job.contains(word));
-    is_endless && ["nrfiles=", "io_size=", "iodepth="].iter().all(|word| job.contains(word))
-}
-
 /// Why fio fails where the job runs here.
 fn failing(job: &str, error: u64) -> Option<Reason> {
     let has = |word: &str| job.contains(word);
     let has_parts = ["bs=512", "bs=1k", "bs=6k"].iter().any(|&blocks| has(blocks));
     match error {
+        0 if has("zonemode") && has("openfiles=") && has("numjobs=") => Some(Reason::StretchesOfSecondThread),
         1 if has("registerfiles") && has("nrfiles=") => Some(Reason::RegisteredFiles),
         1 if has("ioengine=mmap") && has("fsync=") && has_parts => Some(Reason::PartsOfPages),
         84 if is_mixed(job) && has("verify=") => Some(Reason::UnwrittenBlocks),
@@ -268,9 +257,6 @@ fn compared(place: &Place, jobs: &[String]) -> Vec<Result<Reason, String>> {
                 (false, false) if is_deep && has("number_ios=") && does_less(job, &theirs, &mine) => {
                     Ok(Reason::SyncsUseUpTransfers)
                 }
-                (false, false) if is_pass_of_several(job) => Ok(Reason::PassOfSeveral),
-                (false, false) if has("zonemode") && has("nrfiles=") => Ok(Reason::StretchesOfSeveral),
-                (false, false) if has("zonemode") && has("random_distribution") => Ok(Reason::DrawnBeyond),
                 (false, false) => {
                     let of = |counts| comparable(job, counts, !is_deep);
                     let same =
