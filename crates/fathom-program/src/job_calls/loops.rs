@@ -18,6 +18,8 @@ pub(super) struct CountedPasses {
     more: u64,
     /// Beyond those another one follows where so many bytes are not reached yet.
     goal: u64,
+    /// Bytes of all passes before this one. None follows one that has transferred nothing.
+    before: u64,
 }
 
 impl CountedPasses {
@@ -36,17 +38,17 @@ impl CountedPasses {
         // fio begins no pass for less than a block.
         let goal = job.io_size.map_or(0, |all| (all + 1).saturating_sub(job.largest_block()));
         let most = job.io_size.unwrap_or(size).saturating_mul(job.loop_count());
-        Some(Self { most, whole, left: whole, more: job.loop_count() - 1, goal })
+        Some(Self { most, whole, left: whole, more: job.loop_count() - 1, goal, before: 0 })
     }
 
     /// Whether another pass follows after so many bytes of all passes.
     pub(super) fn go_on(&self, moved: u64) -> bool {
-        self.more > 0 || moved < self.goal
+        moved > self.before && (self.more > 0 || moved < self.goal)
     }
 
-    /// Begins another pass.
-    pub(super) fn begin(&mut self) {
-        (self.more, self.left) = (self.more.saturating_sub(1), self.whole);
+    /// Begins another pass after so many bytes.
+    pub(super) fn begin(&mut self, moved: u64) {
+        (self.more, self.left, self.before) = (self.more.saturating_sub(1), self.whole, moved);
     }
 }
 
@@ -55,8 +57,12 @@ impl JobCalls {
     /// other pass follows.
     #[cold]
     pub(super) fn end_of_pass(&mut self) -> Option<Step<bool>> {
-        let goes_on = match &self.passes {
-            Some(passes) => passes.go_on(self.moved),
+        let goes_on = match &mut self.passes {
+            Some(passes) => {
+                // What is under way is awaited first, and files may seem to have more then.
+                passes.left = 0;
+                passes.go_on(self.moved)
+            }
             // fio begins no pass for less than a block.
             None => self.loops && self.left >= self.job.largest_block(),
         };
@@ -70,7 +76,7 @@ impl JobCalls {
                 step => return Some(step),
             }
         }
-        self.passes.iter_mut().for_each(CountedPasses::begin);
+        self.passes.iter_mut().for_each(|passes| passes.begin(self.moved));
         self.next_pass()
     }
 
@@ -85,8 +91,10 @@ impl JobCalls {
             file.offsets.rewind();
             file.is_unnamed = on_names;
         }
-        // Where blocks may come again fio opens its files anew for another loop alone.
-        let is_anew = self.left == self.whole || self.files.iter().any(|file| !file.offsets.is_endless());
+        // Where blocks may come again fio opens its files anew for a pass that is counted, or another loop, alone.
+        let is_anew = self.passes.is_some()
+            || self.left == self.whole
+            || self.files.iter().any(|file| !file.offsets.is_endless());
         let drops = self.job.drops_caches() || self.renews_by != CallKind::DontNeed;
         self.to_renew = if drops && is_anew { self.files.len() } else { 0 };
         self.renew()
@@ -123,7 +131,7 @@ mod tests {
         let mut passes = CountedPasses::of(job, 96 << 10)?;
         let (mut moved, mut count) = (passes.left.min(96 << 10) + beyond, 1);
         while passes.go_on(moved) && moved < passes.most {
-            passes.begin();
+            passes.begin(moved);
             (moved, count) = (moved + passes.left.min(96 << 10) + beyond, count + 1);
         }
         Some(count)
@@ -145,6 +153,15 @@ mod tests {
             "files have less than the size"
         );
         assert_eq!(passes(&Job { time_based: true, ..twice }, 0), None);
+    }
+
+    #[test]
+    fn no_pass_follows_one_that_has_transferred_nothing() {
+        let job = Job { size: Some(96 << 10), io_size: Some(1 << 20), ..Job::named("x") };
+        let mut passes = CountedPasses::of(&job, 96 << 10).unwrap();
+        assert!(!passes.go_on(0) && passes.go_on(4096));
+        passes.begin(4096);
+        assert!(!passes.go_on(4096));
     }
 
     #[test]
