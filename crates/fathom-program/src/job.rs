@@ -361,7 +361,7 @@ impl Job {
     /// As [`region`](Self::region).
     pub(crate) fn transfer_of_loop(&self) -> Result<Option<u64>, String> {
         let all = self.all_bytes(0)?;
-        let size = self.size.map_or(all, |size| size.min(all));
+        let size = self.size_of(all);
         let (loops, block) = (self.loop_count(), self.largest_block());
         let bytes = match self.io_size {
             _ if !self.counts_passes() => self.io_size.unwrap_or(size),
@@ -377,6 +377,11 @@ impl Job {
             (false, true) => None,
             (false, false) => Some(bytes),
         })
+    }
+
+    /// The bytes of a pass, of files that have so many.
+    pub(crate) fn size_of(&self, all: u64) -> u64 {
+        self.size.map_or(all, |size| size.min(all))
     }
 
     /// The bytes of the parts of a thread's files that it works on.

@@ -34,8 +34,7 @@ pub struct JobCalls {
     ticks_per_second: f64,
     /// Bytes still to be transferred; the last transfer is made whole.
     left: u64,
-    /// Whether another pass follows the first, and how far the passes are where a queue ends them.
-    loops: bool,
+    /// How far the passes are, where they are counted.
     passes: Option<CountedPasses>,
     /// Bytes that were transferred in the stretch of `zonemode=strided`, which fio counts over all files.
     stretch: u64,
@@ -125,14 +124,13 @@ impl JobCalls {
         ticks_per_second: f64,
     ) -> Result<Self, String> {
         let mut whole = job.transfer_of_loop()?.unwrap_or(u64::MAX);
-        let mut loops = job.loops()?;
         let all = || regions.iter().map(|(_, region)| region.length).sum();
         let passes = CountedPasses::of(job, all());
         whole = passes.as_ref().map_or(whole, |passes| passes.most);
         let verification = Verification::of(job);
         if verification.is_some() && !job.files.create_only {
             // As in fio each pass over the size is read again before the next.
-            (whole, loops) = (job.size.unwrap_or_else(all).min(job.io_size.unwrap_or(u64::MAX)), false);
+            whole = job.size.unwrap_or_else(all).min(job.io_size.unwrap_or(u64::MAX));
         }
         // No job has more than 1,024 threads.
         let one = |(number, &(file, region)): (u32, &(FileId, Region))| {
@@ -163,7 +161,6 @@ impl JobCalls {
             to_renew: if job.course.wait_for.is_some() && job.drops_caches() { regions.len() } else { 0 },
             ticks_per_second,
             left: whole,
-            loops,
             passes,
             stretch: 0,
             whole,

@@ -84,7 +84,6 @@ impl Offsets {
         let splits = [0, 1].map(|side: usize| job.order.splits[side].clone());
         let strides = Strides::of(job, region);
         let stretch = strides.as_ref().map_or(region.length, Strides::length);
-        let is_zoned = !job.order.zones.is_empty();
         let count = stretch / grain;
         let mut dice = Dice::new(job.seed ^ (u64::from(number) << 32));
         let is_drawn = job.order.distribution != Distribution::Uniform;
@@ -97,8 +96,11 @@ impl Offsets {
         let order = match (job.pattern, has_map && is_aligned && !is_drawn, is_uniform) {
             (Pattern::Sequential, ..) => Order::Sequential([0; DIRECTIONS]),
             (Pattern::Random, false, _) => {
-                // fio draws from the whole of a file by a distribution without zones, wherever its stretch begins.
-                let spread = if is_drawn && !is_zoned { region.length } else { stretch };
+                let spread = match job.order.distribution {
+                    Distribution::Uniform | Distribution::Zoned | Distribution::ZonedBytes => stretch,
+                    // fio draws these from the whole of a file, wherever its stretch begins.
+                    _ => region.length,
+                };
                 let draw = || Draw::of(&job.order, (spread / grain).max(1), grain, dice.draw());
                 Order::Anywhere { draw: is_drawn.then(draw).transpose()?, spread }
             }

@@ -29,7 +29,7 @@ impl CountedPasses {
             return None;
         }
         let has_queue = job.is_queued() && (job.engine != Engine::Null || job.depth.most > 1);
-        let size = job.size.map_or(all, |size| size.min(all));
+        let size = job.size_of(all);
         let whole = match has_queue {
             true if job.goes_on() => size.max(job.io_size.unwrap_or(0)),
             true => size,
@@ -63,8 +63,11 @@ impl JobCalls {
                 passes.left = 0;
                 passes.go_on(self.moved)
             }
-            // fio begins no pass for less than a block.
-            None => self.loops && self.left >= self.job.largest_block(),
+            // What is verified is read again before the next pass. fio begins none for less than a block.
+            None => {
+                let goes_round = self.job.time_based && self.verification.is_none();
+                goes_round && self.left >= self.job.largest_block()
+            }
         };
         if !goes_on {
             self.left = 0;
