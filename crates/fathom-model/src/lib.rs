@@ -13,7 +13,7 @@
 
 mod choice;
 pub mod kernel;
-pub mod page_set;
+pub mod bit_set;
 pub mod page_cache;
 pub mod read_ahead;
 pub mod file_read;

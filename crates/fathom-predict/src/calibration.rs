@@ -35,7 +35,9 @@ use fathom_run::fault::Fault;
 use fathom_run::load::{self, Needs, Outcome, Testbed};
 
 /// How often each job is run, so that a disturbance of one run or two does not move the median.
-pub const REPEATS: usize = 4;
+const REPEATS: usize = 4;
+/// The same for each check, where it is jobs that differ, more than their runs. With fewer runs of any job time was short.
+pub const CHECKED: usize = 3;
 /// The share of the time that is kept for the checks.
 const CHECKS: f64 = 0.35;
 /// An interval wider than this, as a deviation of the logarithm, is no answer.
@@ -70,7 +72,7 @@ pub struct Account {
 /// A job that makes no sense.
 pub fn needs() -> Result<Needs, String> {
     let fitted = trial::needs(&[(jobs(), schedule(0, Duration::ZERO, Duration::ZERO))])?;
-    let checks = single_runs::needs(checks()?.iter().map(|one| &one.job), REPEATS)?;
+    let checks = single_runs::needs(checks()?.iter().map(|one| &one.job), CHECKED)?;
     let add = |a: u64, b: u64| a.saturating_add(b);
     Ok(Needs {
         space: add(fitted.space, checks.space),
@@ -110,7 +112,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     // The checks, by which a forecast knows how far off it may be, are worth more than another run of each job.
     let for_checks = testbed.time_left().map_or(Duration::ZERO, |left| left.mul_f64(CHECKS));
     let schedule = schedule(seed, trial::rest_of(model), for_checks);
-    testbed.watch().expect((trial::runs(jobs.len(), schedule) + OTHER_RUNS + checks.len() * REPEATS) as u64);
+    testbed.watch().expect((trial::runs(jobs.len(), schedule) + OTHER_RUNS + checks.len() * CHECKED) as u64);
     let programs = single_runs::programs();
     let by = programs[0];
     let cpus = model.parameters[Scalar::Cpus] as u32;
@@ -121,7 +123,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     let own_work = programs_own_work(programs, testbed)?;
     let firsts = first_writes(model, by, testbed)?;
     let crowd = if by == Runner::Fathom { Vec::new() } else { crowded(cpus, by, testbed)? };
-    single_runs::run(&mut checks, &[by], REPEATS, seed, testbed)?;
+    single_runs::run(&mut checks, &[by], CHECKED, seed, testbed)?;
     // All runs are made, and the time allowed is that of runs.
     let watch = testbed.watch().clone();
     watch.expect(stages.len() as u64);

@@ -223,8 +223,9 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                 .chain(model.parameters.choices.journal.is_jbd2().then(|| rewritten(4 * KIB)))
                 .chain([4 * KIB, 128 * KIB].map(written_directly))
                 .chain([0, 50].map(|read_percent| mixed_directly((4 * KIB, 16), read_percent)))
-                // Whether the device or the CPU of a thread is what takes long.
-                .chain([twice(mixed_directly((4 * KIB, 16), 0))])
+                // Whether what takes long is the device or a server, which both use, or the CPU of a thread. Not in one file, whose lock
+                // may have them take turns.
+                .chain([Job { filename: None, filesize: None, ..twice(mixed_directly((4 * KIB, 16), 0)) }])
                 // What a byte takes when as many move as the device can.
                 .chain([mixed_directly((MIB, 8), 0)])
                 .collect(),

@@ -3,7 +3,7 @@
 use super::colours::Colours;
 use super::table::rate;
 use super::{sketch, table};
-use fathom_predict::calibration::{Account, REPEATS};
+use fathom_predict::calibration::{Account, CHECKED};
 use fathom_predict::model::{Model, Origin};
 use fathom_predict::validation::{self, Again, Agreement, Class, Held, Validation, agreement};
 use fathom_program::units::Bytes;
@@ -29,7 +29,7 @@ pub fn calibration(model: &Model, accounts: &[Account]) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"));
     text += &format!("parameters: {}\n", counted.collect::<Vec<_>>().join(", "));
-    let short_of_time = short_of_time(accounts.iter().flat_map(|account| &account.runs), REPEATS);
+    let short_of_time = short_of_time(accounts.iter().flat_map(|account| &account.runs), CHECKED);
     let machine = model
         .made
         .iter()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::bit_set::BitSet;
 use crate::file_read::PAGE;
 use crate::io_path::CallKind;
 use crate::io_path::state::State;
@@ -9,7 +10,6 @@ use crate::io_path::work::SystemCall;
 use crate::io_path::write::WRITES;
 use crate::kernel::Kernel;
 use crate::page_cache::FileId;
-use crate::page_set::PageSet;
 
 /// Pages that a fault maps at once, where the page cache holds them. Source: `do_fault_around` of `mm/memory.c`.
 const AROUND: u64 = 16;
@@ -18,7 +18,7 @@ const AROUND: u64 = 16;
 #[derive(Debug, Default)]
 pub(super) struct Mapped {
     /// Of each file those that it may read, and of these those that it may write as long as they are dirty.
-    pages: BTreeMap<FileId, [PageSet; 2]>,
+    pages: BTreeMap<FileId, [BitSet; 2]>,
     /// The pages of the last write, some of which were not in the page cache before it.
     filled: Option<(FileId, [u64; 2])>,
     /// Bytes that it has moved since it mapped its files.
@@ -60,7 +60,9 @@ impl Mapped {
                 faults += 1;
                 let first = at / AROUND * AROUND;
                 let cached = (first..first + AROUND).filter(|&page| state.cache.holds(call.file, page));
-                cached.chain([at]).for_each(|page| mapped.insert(page, page + 1));
+                for page in cached.chain([at]) {
+                    mapped.insert(page, page + 1);
+                }
             }
         }
         SystemCall { faults: Some(faults), ..call }

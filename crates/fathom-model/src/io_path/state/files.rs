@@ -1,5 +1,6 @@
 //! The files: what the kernel knows of each besides its pages.
 
+use crate::bit_set::BitSet;
 use crate::file_read::PAGE;
 use crate::io_path::CallKind;
 use crate::page_cache::FileId;
@@ -28,8 +29,8 @@ pub(crate) struct File {
     pub(crate) writer: Option<u32>,
     /// The readers, by descriptor.
     readers: Vec<Reader>,
-    /// Whether each block was ever written.
-    blocks: Vec<bool>,
+    /// The blocks that were ever written.
+    blocks: BitSet,
     /// Bytes that were written since its last sync.
     pub(crate) unsynced: u64,
     /// The jiffy of its last write.
@@ -98,24 +99,19 @@ impl Files {
 
     /// The bytes from `position` to `end` are written at a jiffy.
     pub(crate) fn write(&mut self, file: FileId, [position, end]: [u64; 2], jiffy: u64) -> Extended {
-        let range = (position / self.block) as usize..end.div_ceil(self.block) as usize;
+        let (first_block, end_block) = (position / self.block, end.div_ceil(self.block));
         let file = self.of(file);
         let is_longer = end > file.size;
         file.size = end.max(file.size);
         file.unsynced += end - position;
-        if file.blocks.len() < range.end {
-            file.blocks.resize(range.end, false);
-        }
-        let is_new = |block: &mut bool| !std::mem::replace(block, true);
-        let new_blocks = file.blocks[range].iter_mut().map(is_new).filter(|new| *new).count() as u64;
+        let new_blocks = file.blocks.insert(first_block, end_block);
         let is_later = std::mem::replace(&mut file.mtime, jiffy) != jiffy;
         Extended { is_longer, is_later, new_blocks }
     }
 
     /// Whether no block of the pages from `first` to before `end` was ever written.
     pub(crate) fn is_hole(&self, file: FileId, first: u64, end: u64) -> bool {
-        let blocks = &self.get(file).blocks;
-        let range = (first * PAGE / self.block) as usize..(end * PAGE).div_ceil(self.block) as usize;
-        !blocks[range.start.min(blocks.len())..range.end.min(blocks.len())].contains(&true)
+        let written = self.get(file).blocks.next(first * PAGE / self.block);
+        written.is_none_or(|block| block >= (end * PAGE).div_ceil(self.block))
     }
 }

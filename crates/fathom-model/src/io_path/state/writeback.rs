@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
+use crate::bit_set::BitSet;
 use crate::file_read::PAGE;
 use crate::io_path::costs;
 use crate::io_path::request::Request;
 use crate::page_cache::{FetchId, FileId};
-use crate::page_set::PageSet;
 use crate::page_writeback::{Dirtier, Found, Speed, Thresholds, writeback_chunk_size};
 use crate::parameters::{Parameters, Scalar};
 
@@ -51,7 +51,7 @@ pub(crate) struct Writeback {
 /// The dirty pages of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dirty {
-    pub(crate) pages: PageSet,
+    pub(crate) pages: BitSet,
     /// When the first of them became dirty.
     since: u64,
     /// The number of the flusher's last chunk of it, as long as it stays dirty.
@@ -195,12 +195,10 @@ impl Writeback {
     pub(crate) fn mark(&mut self, file: FileId, [first, end]: [u64; 2], dirtied: u64, now: u64) -> u64 {
         self.speed.dirtied += dirtied;
         let dirty = self.dirty(file);
-        let before = dirty.pages.pages();
-        if before == 0 {
+        if dirty.pages.count() == 0 {
             (dirty.since, dirty.round) = (now.max(1), 0);
         }
-        dirty.pages.insert(first, end);
-        let marked = dirty.pages.pages() - before;
+        let marked = dirty.pages.insert(first, end);
         if self.next_look.is_none() {
             self.plan_look(now);
         }
@@ -337,13 +335,13 @@ impl Writeback {
 
     /// When the oldest data became dirty that nothing but their age will have the flusher write; none where it writes anyway.
     pub(crate) fn ages_since(&self, dirty: u64) -> Option<u64> {
-        let dirty_files = self.files.iter().filter(|file| file.pages.pages() > 0);
+        let dirty_files = self.files.iter().filter(|file| file.pages.count() > 0);
         dirty_files.map(|file| file.since).min().filter(|_| !self.is_over_background(dirty))
     }
 
     /// Of the files that were dirtied by then the one whose turn it is: the one that was dirtied first.
     fn oldest_dirty(&self, by: u64) -> Option<FileId> {
-        let is_due = |dirty: &Dirty| dirty.pages.pages() > 0 && dirty.since <= by;
+        let is_due = |dirty: &Dirty| dirty.pages.count() > 0 && dirty.since <= by;
         let due = (0..).zip(&self.files).filter(|(_, dirty)| is_due(dirty));
         due.min_by_key(|(_, dirty)| (dirty.round, dirty.since)).map(|(file, _)| FileId(file))
     }
