@@ -8,6 +8,7 @@ mod console;
 mod output;
 mod guard;
 mod keep;
+mod ranks;
 mod args;
 mod command;
 
@@ -19,7 +20,10 @@ use args::{Arguments, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    match parsed().and_then(|arguments| arguments.map_or(Ok(ExitCode::SUCCESS), run)) {
+    match ranks::join()
+        .and_then(|()| parsed())
+        .and_then(|arguments| arguments.map_or(Ok(ExitCode::SUCCESS), run))
+    {
         Ok(code) => code,
         Err(failure) => {
             console::complain(&failure.to_string());

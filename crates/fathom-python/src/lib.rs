@@ -432,7 +432,7 @@ mod _native {
     #[pymodule_export]
     use super::trace::{
         trace_accesses, trace_hit_ratios, trace_import, trace_look, trace_origin, trace_plan, trace_record,
-        trace_show, trace_shown, trace_stream,
+        trace_show, trace_shown, trace_stream, trace_two_lists,
     };
     #[pymodule_export]
     use super::{

@@ -6,6 +6,7 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 
 use fathom::results::{Json, NamedTrace};
+use fathom::two_lists;
 use fathom_trace::format::arrow;
 use fathom_trace::import::{self, Format};
 use fathom_trace::record::{self, Method, Subject};
@@ -57,6 +58,12 @@ pub(crate) fn trace_accesses(py: Python<'_>, path: PathBuf, out: PathBuf) -> PyR
         show::write_accesses(&path, &mut BufWriter::new(file)).map_err(|error| error.to_string())
     };
     work(py, 1, false, write)?.map_err(traced)
+}
+
+/// The hit ratios of page caches of some sizes in bytes, by the kernel's two lists.
+#[pyfunction]
+pub(crate) fn trace_two_lists(py: Python<'_>, path: PathBuf, sizes: Vec<u64>) -> PyResult<Vec<f64>> {
+    work(py, 1, false, move |_| two_lists::hit_ratios(&path, &sizes))?.map_err(traced)
 }
 
 /// How a trace is shown in stretches, and how many there are.

@@ -19,7 +19,7 @@ use std::{panic, thread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::curve::{HitRatios, hit_ratios, write_accesses};
+pub use self::curve::{Access, HitRatios, each_access, hit_ratios, write_accesses};
 pub use self::histogram::Histogram;
 use self::look::Extent;
 pub use self::look::{BLOCK, Look};

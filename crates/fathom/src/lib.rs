@@ -10,7 +10,9 @@
 pub mod watchdog;
 pub mod session;
 
-pub use fathom_predict::{calibration, explanation, model, prediction, simulated, sweep, trial, validation};
+pub use fathom_predict::{
+    calibration, explanation, model, prediction, simulated, sweep, trial, two_lists, validation,
+};
 pub use fathom_program::{job, units, workload};
 pub use fathom_report::{comparison, report, results, run_folder};
 pub use fathom_run::{

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -318,4 +319,20 @@ fn logs_have_the_names_and_the_lines_of_fios_and_are_not_written_over() {
         assert!(outcome.status.success(), "{outcome:?}");
         assert_eq!(logs(&fios), own);
     }
+}
+
+#[test]
+fn ranks_of_mpi_go_on_as_the_python_package() {
+    let (place, bin) = (Place::new(), Place::new());
+    let python = bin.path().join("python3");
+    fs::write(&python, "#!/bin/sh\nshift 2\necho \"$@\"\n").unwrap();
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+    let start = |size: &str, path: &str, words: &[&str]| -> Outcome {
+        command(words).env("PATH", path).env("OMPI_COMM_WORLD_SIZE", size).output().unwrap().into()
+    };
+    let words = ["run", "none.fio", place.text(), "--shift", "1"];
+    assert_eq!(start("2", bin.text(), &words).out, format!("{}\n", words.join(" ")));
+    start("2", place.text(), &words).complains(1, "python3");
+    start("1", bin.text(), &words[..3]).complains(2, "none.fio");
+    assert_eq!(start("2", bin.text(), &["list"]).code, Some(0), "no command of many");
 }

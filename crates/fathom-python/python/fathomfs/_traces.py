@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _AHEAD = 32
 #: libCacheSim ends the process where a policy divides a cache into parts that are empty.
 _LEAST = 100 * 4096
+#: The policy that is the kernel's, and not of libCacheSim.
+_TWO_LISTS = "two_lists"
 
 
 def _looks(executor: Executor, plan: str, count: int) -> Iterator[str]:
@@ -130,8 +132,8 @@ class Trace:
     ) -> HitRatios:
         """The hit ratios of caches over the accesses to blocks of 4096 bytes: of an LRU cache of every size, by following at most
         the part `sample` of the blocks (and never more than a million), which is much quicker than `show`. With `policies` and
-        sizes those of other caches, too, each access simulated by libCacheSim (`pip install libcachesim`): its 'FIFO', 'S3FIFO',
-        'ARC', 'Sieve', 'LRU' and so on.
+        sizes those of other caches, too: 'two_lists' is the kernel's own page cache, without read-ahead, and all others are
+        simulated by libCacheSim (`pip install libcachesim`): its 'FIFO', 'S3FIFO', 'ARC', 'Sieve', 'LRU' and so on.
 
         >>> import os, tempfile
         >>> folder = tempfile.TemporaryDirectory()
@@ -153,6 +155,23 @@ class Trace:
     def _simulated(
         self, curve: list[dict[str, Any]], policies: Sequence[str], cache_bytes: Sequence[int]
     ) -> list[dict[str, Any]]:
+        if not cache_bytes or min(cache_bytes) < _LEAST:
+            raise _native.TraceError(f"cache_bytes: name sizes of caches, each of {_LEAST} bytes or more")
+        sizes = sorted(cache_bytes)
+        points = []
+        for size in sizes:
+            smaller = [point for point in curve if point["cache_bytes"] <= size]
+            points.append({"cache_bytes": size, "hit_ratio": smaller[-1]["hit_ratio"] if smaller else 0.0})
+        others = [name for name in policies if name != _TWO_LISTS]
+        found = self._by_libcachesim(others, sizes) if others else {}
+        if _TWO_LISTS in policies:
+            found[_TWO_LISTS] = _native.trace_two_lists(self.path, sizes)
+        for name in policies:
+            for point, hits in zip(points, found[name], strict=True):
+                point[name] = hits
+        return points
+
+    def _by_libcachesim(self, policies: Sequence[str], sizes: Sequence[int]) -> dict[str, list[float]]:
         try:
             import libcachesim
         except ImportError:
@@ -162,20 +181,15 @@ class Trace:
         unknown = [name for name in policies if not hasattr(getattr(libcachesim, name, None), "process_trace")]
         if unknown:
             raise _native.TraceError(f"libCacheSim has no policy {unknown[0]!r}")
-        if not cache_bytes or min(cache_bytes) < _LEAST:
-            raise _native.TraceError(f"cache_bytes: name sizes of caches, each of {_LEAST} bytes or more")
-        points = []
+        found: dict[str, list[float]] = {name: [] for name in policies}
         with NamedTemporaryFile(suffix=".oracleGeneral") as file:
             _native.trace_accesses(self.path, file.name)
-            for size in sorted(cache_bytes):
-                smaller = [point for point in curve if point["cache_bytes"] <= size]
-                point = {"cache_bytes": size, "hit_ratio": smaller[-1]["hit_ratio"] if smaller else 0.0}
-                for name in policies:
+            for name in policies:
+                for size in sizes:
                     reader = libcachesim.TraceReader(file.name, libcachesim.TraceType.ORACLE_GENERAL_TRACE)
                     misses, _ = getattr(libcachesim, name)(size // 4096).process_trace(reader)
-                    point[name] = 1 - misses
-                points.append(point)
-        return points
+                    found[name].append(1 - misses)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """What `show` gives, as plain values."""

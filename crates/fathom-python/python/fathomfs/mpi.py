@@ -1,8 +1,8 @@
-"""One job on many clients of a shared file system, started by MPI; needs mpi4py.
+"""One job on many clients of a shared file system, started by MPI; needs mpi4py. `python -m fathomfs.mpi` is the same as `fathom` here.
 
-    mpirun -n 4 python -m fathomfs.mpi run JOB.fio SHARED_PATH
-    mpirun -n 4 python -m fathomfs.mpi survey SHARED_PATH
-    mpirun -n 4 python -m fathomfs.mpi run SHARED_PATH -- ior -a POSIX -b 1g -t 1m
+    mpirun -n 4 fathom run JOB.fio SHARED_PATH
+    mpirun -n 4 fathom survey SHARED_PATH
+    mpirun -n 4 fathom run SHARED_PATH -- ior -a POSIX -b 1g -t 1m
 
 Every rank has files of its own, or with IOR's default a part of one. The jobs between two stonewalls begin together, after a barrier.
 """
@@ -33,13 +33,15 @@ try:
 except ImportError as error:
     _needed = f"fathomfs.mpi needs MPI and mpi4py (pip install mpi4py): {error}"
     if __name__ == "__main__":
-        sys.exit(f"fathom: {_needed}")
+        # The first rank says it for all.
+        _rank = os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMI_RANK") or "0"
+        sys.exit(f"fathom: {_needed}" if _rank == "0" else 1)
     raise ImportError(_needed) from None
 
 _MIB = 1 << 20
 #: Messages between ranks: a reason to end.
 _END = 1
-#: Exchanges by which a clock is compared; that of the shortest time counts.
+#: Exchanges by which a clock is compared.
 _EXCHANGES = 200
 #: Seconds that ranks wait for each other at a failure.
 _PATIENCE = 3
@@ -296,26 +298,37 @@ def _directory(path: str) -> tuple[str, int]:
 
 
 def _clocks(comm: Any) -> list[tuple[int, int]]:
-    """How far each rank's clock is ahead of the first one's, and how far off that may be, in ns; on the first rank."""
+    """How far each rank's clock is ahead of the first one's, and how far off that may be, in ns; on the first rank.
+
+    By the two clocks a message takes its time and as much as they are apart, and the answer less by as much. The shortest of each
+    take the same time (F. Cristian, "Probabilistic clock synchronization", 1989).
+    """
     found = [(0, 0)]
-    own, theirs = array("q", [0]), array("q", [0])
+    own, theirs = array("q", [0, 0]), array("q", [0, 0])
     for other in range(1, comm.Get_size()):
         if comm.Get_rank() == other:
             for _ in range(_EXCHANGES):
-                comm.Recv(theirs, 0)
+                _done(comm.Irecv(theirs, 0))
                 own[0] = time.monotonic_ns()
-                comm.Send(own, 0)
+                own[1] = time.monotonic_ns()
+                _done(comm.Isend(own, 0))
         elif comm.Get_rank() == 0:
-            best = (1 << 62, 0)
+            there = back = 1 << 62
             for _ in range(_EXCHANGES):
                 start = time.monotonic_ns()
-                comm.Send(own, other)
-                comm.Recv(theirs, other)
+                _done(comm.Isend(own, other))
+                _done(comm.Irecv(theirs, other))
                 end = time.monotonic_ns()
-                best = min(best, (end - start, theirs[0] - (start + end) // 2))
-            found.append((best[1], best[0] // 2 + 1))
+                there, back = min(there, theirs[0] - start), min(back, end - theirs[1])
+            found.append(((there - back) // 2, (there + back) // 2 + 1))
         comm.Barrier()
     return found
+
+
+def _done(request: Any) -> None:
+    """Waits without keeping the CPU from the thread of the kernel that hands a message over, as MPI's own wait does."""
+    while not request.Test():
+        time.sleep(0)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -324,7 +337,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _options(words: list[str], has_jobs: bool) -> argparse.Namespace:
-    parser = _Parser("python -m fathomfs.mpi", description="Runs jobs on all ranks of MPI at the same time.")
+    parser = _Parser("mpirun fathom", description="Runs jobs on all ranks of MPI at the same time.")
     commands = parser.add_subparsers(required=True, metavar="run|survey", dest="command")
     command = commands.add_parser("run", help="run jobs")
     if has_jobs:

@@ -10,6 +10,7 @@ use super::reuse::{block_key, number};
 use super::{BLOCK, Point, Reuse, blocks, in_order};
 use crate::error::{Error, Result};
 use crate::format::{Reader, Stretch, stretches};
+use crate::operation::{Direction, FileId};
 
 /// What [`HitRatios`] is called where it is written.
 const SCHEMA: &str = "fathom.trace-hit-ratios/1";
@@ -48,12 +49,40 @@ pub fn hit_ratios(path: &Path, rate: f64) -> Result<HitRatios> {
 }
 
 fn follow(reuse: &mut Reuse, reader: &mut Reader) -> Result<()> {
+    each_block(reader, |access| {
+        reuse.access(access.number, access.block, access.direction, 0);
+        Ok(())
+    })
+}
+
+/// An access to a block of [`BLOCK`] bytes.
+pub struct Access {
+    /// The file, by its place among those of the trace.
+    pub file: FileId,
+    /// The block's number within it.
+    pub block: u64,
+    /// Whether it was read or written.
+    pub direction: Direction,
+    /// The file by its path, which all parts of a trace share.
+    number: u64,
+}
+
+/// Hands each access of a trace to `each`, in the trace's order.
+///
+/// # Errors
+/// The trace can't be read, or `each` fails.
+pub fn each_access(path: &Path, each: impl FnMut(Access) -> Result<()>) -> Result<()> {
+    each_block(&mut Reader::open(path)?, each)
+}
+
+fn each_block(reader: &mut Reader, mut each: impl FnMut(Access) -> Result<()>) -> Result<()> {
     let mut numbers = Vec::new();
     while let Some((places, files)) = reader.read_places()? {
         numbers.extend(files.paths()[numbers.len()..].iter().map(|path| number(path)));
         for place in places {
+            let number = numbers[place.file.0 as usize];
             for block in blocks(place.offset, place.bytes) {
-                reuse.access(numbers[place.file.0 as usize], block, place.direction, 0);
+                each(Access { file: place.file, block, direction: place.direction, number })?;
             }
         }
     }
@@ -66,23 +95,16 @@ fn follow(reuse: &mut Reuse, reader: &mut Reader) -> Result<()> {
 /// # Errors
 /// The trace can't be read, or the accesses not be written.
 pub fn write_accesses(path: &Path, sink: &mut impl Write) -> Result<u64> {
-    let mut reader = Reader::open(path)?;
-    let (mut numbers, mut count) = (Vec::new(), 0_u64);
+    let mut count = 0_u64;
     let failed = |error| Error::new("write the accesses of", path, error);
-    while let Some((places, files)) = reader.read_places()? {
-        numbers.extend(files.paths()[numbers.len()..].iter().map(|path| number(path)));
-        for place in places {
-            for block in blocks(place.offset, place.bytes) {
-                let mut record = [0xff; 24];
-                record[..4].copy_from_slice(&0_u32.to_le_bytes());
-                let key = block_key(numbers[place.file.0 as usize], block);
-                record[4..12].copy_from_slice(&key.to_le_bytes());
-                record[12..16].copy_from_slice(&1_u32.to_le_bytes());
-                sink.write_all(&record).map_err(failed)?;
-                count += 1;
-            }
-        }
-    }
+    each_access(path, |access| {
+        let mut record = [0xff; 24];
+        record[..4].copy_from_slice(&0_u32.to_le_bytes());
+        record[4..12].copy_from_slice(&block_key(access.number, access.block).to_le_bytes());
+        record[12..16].copy_from_slice(&1_u32.to_le_bytes());
+        count += 1;
+        sink.write_all(&record).map_err(failed)
+    })?;
     sink.flush().map_err(failed)?;
     Ok(count)
 }
