@@ -156,10 +156,10 @@ fn known_by(jobs: f64) -> f64 {
 
 /// How far another run of another job of each class may be off. Few jobs say little about that, and one says nothing of how jobs
 /// differ, so that each class is drawn towards the others. Source: G. Smyth, "Linear models and empirical Bayes methods", 2004, the
-/// moderated t; the correction of rates is drawn towards none as a random effect is, or by as much as it is uncertain, whichever
-/// is less (C. Morris, "Parametric empirical Bayes inference", 1983), and the interval has the uncertainty that is left of it. All intervals are as much wider or narrower as makes
-/// them hold nine of ten runs of each job, predicted by the other jobs (R. Barber and others, "Predictive inference with the
-/// jackknife+", 2021).
+/// moderated t; the correction of rates is drawn towards none as a random effect is, or by as much as it is uncertain, whichever is
+/// less (C. Morris, "Parametric empirical Bayes inference", 1983), and the interval has the uncertainty that is left of it. All
+/// intervals are as much wider or narrower as makes them hold nine of ten runs of the jobs, each predicted by the others (R. Barber
+/// and others, "Predictive inference with the jackknife+", 2021).
 fn pooled(classes: BTreeMap<String, Class>) -> BTreeMap<String, Residual> {
     let spreads: Vec<Spread> = classes.values().map(|class| Spread::of(class.errors.iter())).collect();
     let all = Usual::of(&spreads);
