@@ -37,7 +37,6 @@ pub(crate) fn join() -> Result<(), Failure> {
 
 /// The Python that the package was installed for, where this program came with it.
 fn python() -> PathBuf {
-    let beside =
-        env::current_exe().ok().map(|own| own.with_file_name("python3")).filter(|path| path.exists());
-    beside.unwrap_or_else(|| PathBuf::from("python3"))
+    let installed = env::current_exe().map(|own| own.with_file_name("python3"));
+    installed.ok().filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from("python3"))
 }
