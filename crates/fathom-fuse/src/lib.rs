@@ -23,7 +23,7 @@ use std::path::Path;
 
 use fuser::{BackgroundSession, Config, MountOption, Session};
 
-pub use self::plan::{Blocks, Call, Fault, Happens, Plan, When, Writes};
+pub use self::plan::{Blocks, Call, Fault, Happens, Opening, Plan, When, Writes};
 
 /// What `/proc/self/mounts` calls it: `fuse.fathom`.
 const SUBTYPE: &str = "fathom";

@@ -42,8 +42,8 @@ pub struct Plan {
     pub new_block: Duration,
     /// What `stat(2)` says of the space of a file.
     pub blocks: Blocks,
-    /// Whether files are opened past the page cache: FOPEN_DIRECT_IO.
-    pub direct: bool,
+    /// What becomes of a file's cached data when it is opened.
+    pub opening: Opening,
     /// Whether a file that is removed while it is open is renamed to `.fuse_hidden` and a number until it is closed,
     /// as libfuse does.
     pub hides: bool,
@@ -61,6 +61,18 @@ pub enum Writes {
     Cached,
     /// In the server, which answers writes at once and takes the round trip at FUSE_FLUSH, as sshfs does.
     Late,
+}
+
+/// What becomes of a file's cached data when it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Opening {
+    /// They stay, as on a local file system: FOPEN_KEEP_CACHE.
+    #[default]
+    Keeps,
+    /// They go, as where libfuse is not told anything.
+    Drops,
+    /// There are none: FOPEN_DIRECT_IO.
+    Bypasses,
 }
 
 /// What `st_blocks` says of a file.
@@ -148,7 +160,7 @@ impl Default for Plan {
             page: Duration::ZERO,
             new_block: Duration::ZERO,
             blocks: Blocks::Taken,
-            direct: false,
+            opening: Opening::Keeps,
             hides: false,
             faults: Vec::new(),
         }
@@ -161,7 +173,7 @@ impl FromStr for Plan {
     /// `block=BYTES`, `size=BYTES`, `call=TIME`, `page=TIME`, `new_block=TIME`, `rtt=TIME`, `flush=TIME`, `attr=TIME`,
     /// `entry=TIME`, `negative=TIME`, `max_read=BYTES`, `max_write=BYTES`, `cache=writeback`,
     /// `write=late`, `threads=N`, `background=N`, `st_blocks=length`, `st_blocks=BYTES`,
-    /// `open=direct`, `unlink=hides`, and faults:
+    /// `open=direct`, `open=drops`, `unlink=hides`, and faults:
     /// `eio=CALL@N`, `eintr=CALL@N`, `short=CALL@N`, `hang=CALL@N:TIME` and `enospc=BYTES`, where `N+` means the
     /// Nth call and all after it. Separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
@@ -201,7 +213,8 @@ impl Plan {
             "new_block" => self.new_block = duration(value)?,
             "st_blocks" if value == "length" => self.blocks = Blocks::Length,
             "st_blocks" => self.blocks = Blocks::Constant(value.parse().ok()?),
-            "open" if value == "direct" => self.direct = true,
+            "open" if value == "direct" => self.opening = Opening::Bypasses,
+            "open" if value == "drops" => self.opening = Opening::Drops,
             "unlink" if value == "hides" => self.hides = true,
             "eio" => self.faults.push(fault(Happens::Fails(Errno::EIO), place(value)?)),
             "eintr" => self.faults.push(fault(Happens::Fails(Errno::EINTR), place(value)?)),
@@ -260,7 +273,7 @@ mod tests {
             ..usual()
         };
         assert_eq!(read("block=65536,size=1000,call=5us,page=700ns,new_block=1ms"), slow);
-        let odd = Plan { blocks: Blocks::Length, direct: true, hides: true, ..usual() };
+        let odd = Plan { blocks: Blocks::Length, opening: Opening::Bypasses, hides: true, ..usual() };
         assert_eq!(read("st_blocks=length,open=direct,unlink=hides"), odd);
         assert_eq!(read("st_blocks=131072"), Plan { blocks: Blocks::Constant(131_072), ..usual() });
         let far = Plan {

@@ -17,7 +17,7 @@ use fuser::{
 
 use self::common::{answer, own_ids, times, wait};
 use crate::faults::{Count, Fate};
-use crate::plan::{Blocks, Call, Plan, Writes};
+use crate::plan::{Blocks, Call, Opening, Plan, Writes};
 use crate::tree::{Body, Node, Tree};
 
 const PAGE: u64 = 4096;
@@ -145,10 +145,10 @@ impl Server {
     /// Notes that a file was opened; the flags to open it with.
     fn opened(&self, number: u64) -> FopenFlags {
         *self.state().open.entry(number).or_default() += 1;
-        match self.plan.direct {
-            true => FopenFlags::FOPEN_DIRECT_IO,
-            // The cache stays over an open, as on a local file system.
-            false => FopenFlags::FOPEN_KEEP_CACHE,
+        match self.plan.opening {
+            Opening::Keeps => FopenFlags::FOPEN_KEEP_CACHE,
+            Opening::Drops => FopenFlags::empty(),
+            Opening::Bypasses => FopenFlags::FOPEN_DIRECT_IO,
         }
     }
 

@@ -4,9 +4,13 @@
 //! whose head says on what). The model is given what the kernel found, and must come to what it did.
 #![allow(clippy::print_stdout, reason = "the figures behind the assertions")]
 
+use std::fs;
+
 use fathom_model::page_writeback::{Share, Speed, Thresholds, wb_position_ratio};
 
 const EVENTS: &str = include_str!("data/balance_dirty_pages.txt");
+/// Names a file of such events of another kernel.
+const RECORDED: &str = "FATHOM_PAUSES";
 const HZ: u64 = 250;
 const MS: i64 = 1000 / HZ as i64;
 
@@ -70,7 +74,8 @@ fn event(line: &str) -> Option<Event> {
 /// The runs: the thresholds of each, and its events.
 fn runs() -> Vec<(Thresholds, Vec<Event>)> {
     let mut runs = Vec::new();
-    for line in EVENTS.lines() {
+    let recorded = std::env::var_os(RECORDED).map(|path| fs::read_to_string(path).unwrap());
+    for line in recorded.as_deref().unwrap_or(EVENTS).lines() {
         if let Some(thresholds) = line.strip_prefix("T ") {
             let (background, limit) = thresholds.split_once(' ').unwrap();
             let thresholds =

@@ -19,8 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use self::known::{as_surveyed, found_by_other_means};
 
 use self::own_work::{
-    OTHER_RUNS, crowded, first_writes, near_server, programs_own_work, put_first_writes, put_own_work,
-    taken_memory,
+    OTHER_RUNS, at_random, crowded, near_server, programs_own_work, put_at_random, put_own_work, taken_memory,
 };
 use self::residuals::residuals;
 use self::stages::{Stage, stages};
@@ -36,10 +35,11 @@ use fathom_run::load::{self, Needs, Outcome, Testbed};
 
 /// How often each job is run, so that a disturbance of one run or two does not move the median.
 const REPEATS: usize = 4;
-/// The same for each check, where it is jobs that differ, more than their runs. With fewer runs of any job time was short.
-pub const CHECKED: usize = 3;
-/// The share of the time that is kept for the checks.
-const CHECKS: f64 = 0.35;
+/// The same for each check, where it is jobs that differ, more than their runs: once before all else and once after it, since a
+/// machine changes within minutes, and a user's run comes later still.
+pub const CHECKED: usize = 2;
+/// The share of the time that is kept for the checks that come last.
+const CHECKS: f64 = 0.2;
 /// An interval wider than this, as a deviation of the logarithm, is no answer.
 const UNKNOWN: f64 = 0.7;
 /// Numbers of requests side by side that are tried.
@@ -96,9 +96,7 @@ fn checks() -> Result<Vec<SingleRuns>, String> {
     Ok(SingleRuns::of(&file))
 }
 
-/// Fits the parameters of a model to runs at `testbed`; the model brings what is declared or found by other means. The jobs of all
-/// stages run in random order over the whole time, so that each stage sees the machine, and its drift, as the others do. `seed`
-/// decides the order.
+/// Fits the parameters of a model to runs at `testbed`; the model brings what is declared or found by other means.
 ///
 /// The jobs of all stages run in random turns over the whole time, so that each stage sees the machine as the
 /// others do, and how it drifts meanwhile. `seed` decides their order.
@@ -109,21 +107,22 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     let stages: Vec<Stage> = stages(model).into_iter().map(|stage| stage.before_limits(model)).collect();
     let jobs: Vec<Job> = stages.iter().flat_map(|stage| stage.jobs.clone()).collect();
     let mut checks = checks().map_err(Fault::Unsupported)?;
+    let programs = single_runs::programs();
+    let by = programs[0];
     // The checks, by which a forecast knows how far off it may be, are worth more than another run of each job.
     let for_checks = testbed.time_left().map_or(Duration::ZERO, |left| left.mul_f64(CHECKS));
     let schedule = schedule(seed, trial::rest_of(model), for_checks);
     testbed.watch().expect((trial::runs(jobs.len(), schedule) + OTHER_RUNS + checks.len() * CHECKED) as u64);
-    let programs = single_runs::programs();
-    let by = programs[0];
+    single_runs::run(&mut checks, &[by], 1, seed, testbed)?;
     let cpus = model.parameters[Scalar::Cpus] as u32;
     put_middle(model, Scalar::Crowded, &crowded(cpus, Runner::Fathom, testbed)?);
     near_server(model, by, testbed)?;
     taken_memory(model);
     let trials = trial::run(&jobs, schedule, testbed)?;
     let own_work = programs_own_work(programs, testbed)?;
-    let firsts = first_writes(model, by, testbed)?;
+    let at_random = at_random(model, by, testbed)?;
     let crowd = if by == Runner::Fathom { Vec::new() } else { crowded(cpus, by, testbed)? };
-    single_runs::run(&mut checks, &[by], CHECKED, seed, testbed)?;
+    single_runs::run(&mut checks, &[by], CHECKED - 1, seed.wrapping_add(1), testbed)?;
     // All runs are made, and the time allowed is that of runs.
     let watch = testbed.watch().clone();
     watch.expect(stages.len() as u64);
@@ -161,7 +160,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     put_own_work(model, by, &own_work);
     put_middle(model, Scalar::Crowded, &crowd);
     model.parameters.choices.runner = by;
-    put_first_writes(model, by, &firsts);
+    put_at_random(model, by, &at_random);
     accounts.push(residuals(model, &checks, &trials));
     Ok(accounts)
 }

@@ -25,6 +25,7 @@ Settings of --plan. BYTES and N are whole numbers; TIME is a number with a unit,
     cache=writeback    the kernel keeps what is written until the file is closed
     write=late         the file system keeps what is written until the file is closed, as sshfs does
     open=direct        files bypass the page cache
+    open=drops         what is cached of a file goes when it is opened
     unlink=hides       a file that is removed while open is renamed until it is closed, as by libfuse
     st_blocks=length   st_blocks shows the length of a file; st_blocks=BYTES the same for each file
     eio=CALL@N         the Nth call fails with EIO; N+ means the Nth and all later ones

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fathom_program::job::{self, Job};
+use fathom_program::job::{self, Direction, Job};
 use fathom_run::fault::Fault;
 use fathom_run::load::{self, Testbed};
 use fathom_stats::quantile;
@@ -16,7 +16,7 @@ use crate::single_runs::{self, SingleRuns};
 use crate::trial::spare_memory;
 
 /// How many runs all of this makes where fio is installed.
-pub(super) const OTHER_RUNS: usize = 72;
+pub(super) const OTHER_RUNS: usize = 82;
 
 /// How much longer cached reads of a program take while every CPU makes some, as shares; none where there is only one.
 pub(super) fn crowded(cpus: u32, by: Runner, testbed: &mut Testbed) -> Result<Vec<f64>, Fault> {
@@ -90,27 +90,46 @@ fn whole_transfers(by: Runner, testbed: &mut Testbed) -> Result<Vec<SingleRuns>,
 
 /// The share of the writes below whose latency shows what the first write to a folio takes: a good part of them are first ones.
 const FIRST: f64 = 0.9;
-const FIRST_WRITES: &str = "[first writes]\nfilename=checks\nrw=randwrite\nbs=4k\nsize=64m\nio_size=640k\npre_read=1\ninvalidate=0\nend_fsync=1\n";
+const AT_RANDOM: &str = "[global]\nfilename=checks\nsize=64m\npre_read=1\ninvalidate=0\n\
+    [first writes]\nrw=randwrite\nbs=4k\nio_size=640k\nend_fsync=1\n\
+    [each once]\nrw=randread\nbs=8k\ntime_based\nruntime=100ms\n\
+    [any]\nrw=randread\nbs=8k\ntime_based\nruntime=100ms\nnorandommap\n";
 
-/// Runs of a few writes at random over data that the cache holds, each after a sync; none where the cache holds nothing.
-pub(super) fn first_writes(
-    model: &Model,
-    by: Runner,
-    testbed: &mut Testbed,
-) -> Result<Vec<SingleRuns>, Fault> {
+/// Runs at random over data that the cache holds: of a few writes, each after a sync, and of reads, of each block once and of any;
+/// none where the cache holds nothing.
+pub(super) fn at_random(model: &Model, by: Runner, testbed: &mut Testbed) -> Result<Vec<SingleRuns>, Fault> {
     const ROUNDS: usize = 5;
-    let mut jobs = written_jobs(FIRST_WRITES)?;
+    let mut jobs = written_jobs(AT_RANDOM)?;
     jobs.retain(|one| finds_cached(&one.job, &model.parameters));
     single_runs::run(&mut jobs, &[by], ROUNDS, 1, testbed)?;
     Ok(jobs)
 }
 
-/// Takes from such runs by how much longer the first writes to a folio take.
-pub(super) fn put_first_writes(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
+/// Takes from such runs by how much longer the first writes to a folio take, and fio's reads of blocks that it has to keep count of.
+pub(super) fn put_at_random(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
+    let [mut first, mut once, mut any] = [const { Vec::new() }; 3];
     for one in jobs {
-        let took: Vec<f64> = one.by(by).iter().filter_map(|run| run.latency_ns(FIRST)).collect();
-        put_middle(model, Scalar::WalkedFirst, &longer_for_page(model, &one.job, &took));
+        let took = |bytes: f64| one.by(by).iter().map(move |run| bytes / run.rate * 1e9);
+        let block = one.job.blocks[Direction::Read as usize].most as f64;
+        match one.job.name.as_str() {
+            "each once" => once.extend(took(block)),
+            "any" => any.extend(took(block)),
+            _ => {
+                let took: Vec<f64> = one.by(by).iter().filter_map(|run| run.latency_ns(FIRST)).collect();
+                first = longer_for_page(model, &one.job, &took);
+            }
+        }
     }
+    put_middle(model, Scalar::WalkedFirst, &first);
+    if by == Runner::Fio {
+        put_middle(model, Scalar::FioRandomMap, &longer(&any, once));
+    }
+}
+
+/// By how much the times of some runs are longer than the middle of others.
+fn longer(than: &[f64], all: Vec<f64>) -> Vec<f64> {
+    let least = quantile::median(than);
+    all.into_iter().filter_map(|one| Some((one - least?).max(0.0))).collect()
 }
 
 /// By how much longer than in the model the first writes of a job took for each page of a folio, in ns; nothing where folios are
@@ -136,10 +155,6 @@ pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
         runs.map(|run| bytes as f64 / run.rate * 1e9).collect()
     };
     let took = |name: &str, by: Runner| took_for(name, by, 4096);
-    let longer = |than: &[f64], all: Vec<f64>| -> Vec<f64> {
-        let least = quantile::median(than);
-        all.into_iter().filter_map(|one| Some((one - least?).max(0.0))).collect()
-    };
     let [own, fios] = [Runner::Fathom, Runner::Fio].map(|by| ["plain", "async"].map(|name| took(name, by)));
     put_middle(model, Scalar::AsyncCall, &longer(&own[0], own[1].clone()));
     put_middle(model, Scalar::FioAsyncCall, &longer(&fios[0], fios[1].clone()));
@@ -303,7 +318,7 @@ mod tests {
         let mut generator = Pcg64Mcg::seed_from_u64(7);
         let mut around =
             |mean: f64| mean * (0.9 + 0.2 * (f64::from(generator.next_u32()) / f64::from(u32::MAX)));
-        let job = &super::written_jobs(super::FIRST_WRITES).unwrap()[0].job;
+        let job = &super::written_jobs(super::AT_RANDOM).unwrap()[0].job;
         let model = super::Model::assumed();
         for planted in [0.0, 20.0, 70.0] {
             let mut machine = super::without_noise(&model);

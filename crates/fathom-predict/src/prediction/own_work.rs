@@ -1,7 +1,7 @@
 //! What the program that runs a job does itself.
 
 use fathom_model::io_path::Overhead;
-use fathom_program::job::{Engine, Job};
+use fathom_program::job::{Engine, Job, Pattern};
 
 use crate::model::{Parameters, Runner, Scalar};
 
@@ -29,8 +29,13 @@ pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
         (_, false) => parameters[async_call],
         (_, true) => (parameters[async_call] - parameters[Scalar::AsyncCall]).max(0.0),
     };
+    let is_mapped = job.pattern == Pattern::Random && job.random_map;
+    let of_map = match parameters.choices.runner {
+        Runner::Fio if is_mapped => parameters[Scalar::FioRandomMap],
+        _ => 0.0,
+    };
     Overhead {
-        call_ns: parameters[call] + queued,
+        call_ns: parameters[call] + queued + of_map,
         written_byte_ns: parameters[written_byte],
         checked_byte_ns: checked_byte(job, parameters),
         is_within_waits: false,
