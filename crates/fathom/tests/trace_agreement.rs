@@ -191,9 +191,10 @@ fn the_kernel_keeps_about_the_pages_that_the_model_keeps() {
     let limits = Limits { file_pages: OVERFLOWING_BYTES / PAGE, ..mounted.limits(&place) };
     let path = mounted.point.join("file");
     fs::write(&path, vec![7; OVERFLOWING_BYTES as usize]).unwrap();
-    let (new, lists): (fn(_) -> _, _) = match facts::keeps_generations() {
-        true => (PageCache::of_generations, "generations"),
-        false => (PageCache::new, "two lists"),
+    // How the model keeps pages, and how many of 1,000 reads it has right at least: the kernel's two lists go by old counts.
+    let (new, lists, least): (fn(_) -> _, _, _) = match facts::keeps_generations() {
+        true => (PageCache::of_generations, "generations", 995),
+        false => (PageCache::new, "two lists", 900),
     };
     for kind in ["at random", "a hot fifth", "in a loop", "scans", "skewed", "moving"] {
         let reads: Vec<_> = overflowing(kind).iter().map(|page| (page * PAGE, PAGE)).collect();
@@ -208,6 +209,7 @@ fn the_kernel_keeps_about_the_pages_that_the_model_keeps() {
             reads.len()
         );
         assert!(by_kernel.abs_diff(by_model) * 100 <= reads.len(), "{kind}: {by_kernel} and {by_model}");
+        assert!(same * 1000 >= least * reads.len(), "{kind}: {same}");
     }
 }
 
