@@ -1,4 +1,4 @@
-//! The page cache: folios of files on two lists, and the shadows of those that were evicted.
+//! The page cache: folios of files, on two lists or in generations, and the shadows of those that were evicted.
 //!
 //! The unit is the folio, as in the kernel: a run of pages that is read, aged and evicted as one. A
 //! folio takes 32 bytes and 4 per page, so 8 GiB of single pages take 72 MiB, and in the folios that
@@ -15,6 +15,7 @@
 //! assert!(!cache.add(file, 11, 0, false, None), "one of its pages is there");
 //! ```
 
+mod generations;
 mod lists;
 mod reclaim;
 mod search;
@@ -22,6 +23,7 @@ mod search;
 use std::fmt;
 use std::ops::Range;
 
+use self::generations::Generations;
 use self::lists::List;
 
 pub use fathom_program::call::FileId;
@@ -38,6 +40,8 @@ pub struct PageCache {
     free: Vec<u32>,
     inactive: List,
     active: List,
+    /// In the place of the two lists, where the kernel keeps generations.
+    generations: Option<Box<Generations>>,
     /// Pages that may be cached, if anything limits them.
     limit: Option<u64>,
     /// `nonresident_age`: pages that were evicted or activated so far. Shadows keep its low bits.
@@ -78,6 +82,9 @@ struct Slot {
     awaits: u32,
     order: u8,
     flags: u8,
+    /// Which generation it is in, and how often it was used after the first time: of generations alone.
+    generation: u8,
+    refs: u8,
 }
 
 const REFERENCED: u8 = 1;
@@ -86,6 +93,8 @@ const MARKED: u8 = 4;
 const DIRTY: u8 = 8;
 /// On its way to the device: it can't go.
 const WRITEBACK: u8 = 16;
+/// To be evicted once it is clean: `PG_reclaim`, of generations alone.
+const RECLAIM: u8 = 32;
 
 /// The pages of a file: for each, nothing, a folio, or a shadow. As the kernel's xarray, in leaves.
 type Table = Vec<Option<Box<[u32; LEAF]>>>;
@@ -103,7 +112,7 @@ impl Folio {
 }
 
 impl PageCache {
-    /// An empty cache of at most `limit` pages.
+    /// An empty cache of at most `limit` pages, on two lists.
     pub fn new(limit: Option<u64>) -> Self {
         Self {
             files: Vec::new(),
@@ -111,12 +120,18 @@ impl PageCache {
             free: Vec::new(),
             inactive: List::EMPTY,
             active: List::EMPTY,
+            generations: None,
             limit,
             age: 0,
             refaulted: false,
             dirty: 0,
             lacks_writeback: false,
         }
+    }
+
+    /// An empty cache of at most `limit` pages, in generations.
+    pub fn of_generations(limit: Option<u64>) -> Self {
+        Self { generations: Some(Box::default()), ..Self::new(limit) }
     }
 
     /// The folio that holds a page, if it is cached or being read.
@@ -159,17 +174,23 @@ impl PageCache {
             return false;
         }
         self.make_room(1 << order);
-        let is_active = self.refault(self.entry(file, first), 1 << order);
-        let flags = if is_marked { MARKED } else { 0 } | if is_active { ACTIVE } else { 0 };
-        let slot = Slot {
+        let mut slot = Slot {
             first,
             file: file.0,
             younger: lists::NONE,
             older: lists::NONE,
             awaits: awaits.map_or(0, |fetch| fetch.0.get()),
             order: order as u8,
-            flags,
+            flags: if is_marked { MARKED } else { 0 },
+            generation: 0,
+            refs: 0,
         };
+        let entry = self.entry(file, first);
+        if let Some(generations) = &mut self.generations {
+            generations.admit(&mut slot, entry);
+        } else if self.refault(entry, 1 << order) {
+            slot.flags |= ACTIVE;
+        }
         let number = match self.free.pop() {
             Some(number) => {
                 self.folios[number as usize] = slot;
@@ -187,38 +208,46 @@ impl PageCache {
 
     /// Makes the folios of `pages` pages from `first` wait for `fetch`.
     pub fn expect(&mut self, file: FileId, first: u64, pages: u64, fetch: FetchId) {
-        self.each_folio(file, first, pages, |slot| slot.awaits = fetch.0.get());
+        self.each_folio(file, first, pages, |cache, slot| cache.folios[slot].awaits = fetch.0.get());
     }
 
     /// The data of `pages` pages from `first` have arrived.
     pub fn arrive(&mut self, file: FileId, first: u64, pages: u64) {
-        self.each_folio(file, first, pages, |slot| slot.awaits = 0);
+        self.each_folio(file, first, pages, |cache, slot| cache.folios[slot].awaits = 0);
     }
 
     /// Marks data of `pages` pages from `first` as under writeback, or as written.
     pub fn set_writeback(&mut self, file: FileId, first: u64, pages: u64, is_on_its_way: bool) {
-        self.each_folio(file, first, pages, |slot| {
-            slot.flags = if is_on_its_way { slot.flags | WRITEBACK } else { slot.flags & !WRITEBACK };
+        self.each_folio(file, first, pages, |cache, slot| {
+            if is_on_its_way {
+                cache.folios[slot].flags |= WRITEBACK;
+            } else {
+                cache.folios[slot].flags &= !WRITEBACK;
+                cache.rotate(slot);
+            }
         });
     }
 
-    fn each_folio(&mut self, file: FileId, first: u64, pages: u64, change: impl Fn(&mut Slot)) {
+    fn each_folio(&mut self, file: FileId, first: u64, pages: u64, change: impl Fn(&mut Self, usize)) {
         let mut index = first;
         while index < first + pages {
             let folio = self.folio(file, index);
             if let Some(folio) = folio {
-                change(&mut self.folios[folio.slot as usize]);
+                change(self, folio.slot as usize);
             }
             index = folio.map_or(index + 1, |folio| folio.first + folio.pages);
         }
     }
 
-    /// Records a use of a folio: the first one makes it referenced, the second one active. Source: `folio_mark_accessed`.
+    /// Records a use of a folio: the first one makes it referenced, the second one active; in generations, later ones are counted.
+    /// Source: `folio_mark_accessed`, `folio_inc_refs`.
     #[inline]
     pub fn mark_accessed(&mut self, folio: Folio) {
-        let flags = &mut self.folios[folio.slot as usize].flags;
+        let Slot { flags, refs, .. } = &mut self.folios[folio.slot as usize];
         if *flags & REFERENCED == 0 {
             *flags |= REFERENCED;
+        } else if self.generations.is_some() {
+            *refs = (*refs + 1).min(generations::MOST_REFS);
         } else if *flags & ACTIVE == 0 {
             *flags &= !REFERENCED;
             self.unlink(folio.slot);
@@ -239,7 +268,7 @@ impl PageCache {
         if (*flags & DIRTY != 0) == is_dirty {
             return false;
         }
-        *flags ^= DIRTY;
+        *flags = if is_dirty { (*flags | DIRTY) & !RECLAIM } else { *flags & !DIRTY };
         self.dirty = if is_dirty { self.dirty + folio.pages } else { self.dirty - folio.pages };
         true
     }
@@ -265,14 +294,17 @@ impl PageCache {
         }
     }
 
-    /// The numbers of pages on the inactive and on the active list.
+    /// The numbers of pages on the inactive and on the active list, or in the generations that count as such.
     pub fn list_pages(&self) -> [u64; 2] {
-        [self.inactive.pages, self.active.pages]
+        match &self.generations {
+            Some(generations) => generations.list_pages(),
+            None => [self.inactive.pages, self.active.pages],
+        }
     }
 
     /// The number of pages that are cached or being read.
     pub fn pages(&self) -> u64 {
-        self.inactive.pages + self.active.pages
+        self.list_pages().iter().sum()
     }
 
     /// The number of pages in dirty folios.
@@ -323,6 +355,11 @@ impl PageCache {
     /// Takes a folio out and leaves `entry` in its place.
     fn remove(&mut self, slot: u32, entry: u32) {
         self.unlink(slot);
+        self.forget(slot, entry);
+    }
+
+    /// The same of a folio that is on no list.
+    fn forget(&mut self, slot: u32, entry: u32) {
         let Slot { first, file, order, flags, .. } = self.folios[slot as usize];
         if flags & DIRTY != 0 {
             self.dirty -= 1 << order;

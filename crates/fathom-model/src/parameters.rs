@@ -29,7 +29,7 @@ use crate::choice::choice;
 
 pub use self::choices::{
     Allocation, Answers, CHOICES, ChoiceRow, Choices, Device, Eviction, FreeMemory, Journal, Limited,
-    Opening, Queued, Runner, Scheduler, Syncs, Works,
+    Opening, Queued, Reclaim, Runner, Scheduler, Syncs, Works,
 };
 pub use self::listed::page;
 pub use self::table::{Curve, Scalar};

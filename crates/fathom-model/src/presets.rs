@@ -53,7 +53,7 @@ pub const PRESETS: [Preset; 7] = [
     Preset { name: "linux-6.1", choices: |choices| choices.kernel = Kernel::V6_1, numbers: &[] },
     // Read-ahead of 6.6.
     Preset { name: "linux-6.6", choices: |choices| choices.kernel = Kernel::V6_6, numbers: &[] },
-    // Read-ahead of 6.12.
+    // Read-ahead of 6.12. Debian's has MGLRU on, which is `reclaim=generations`.
     Preset { name: "linux-6.12", choices: |choices| choices.kernel = Kernel::V6_12, numbers: &[] },
     // A disk of 7,200 turns a minute, one request at a time.
     Preset {

@@ -23,7 +23,7 @@ pub use fathom_model::file_read::PAGE;
 pub use fathom_model::io_path::View;
 pub use fathom_model::parameters::{
     Answers, Curve, Device, Found, FreeMemory, Journal, Limited, Number, Opening, Origin, Parameter,
-    Parameters, Queued, Runner, Scalar, Stage as Fits, Syncs, Works, names, page,
+    Parameters, Queued, Reclaim, Runner, Scalar, Stage as Fits, Syncs, Works, names, page,
 };
 
 use fathom_run::provenance::{MachineFacts, MountFacts};

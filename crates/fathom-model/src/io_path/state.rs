@@ -41,7 +41,7 @@ use super::work::Work;
 use super::{CallKind, Costs, costs};
 use crate::file_read::PAGE;
 use crate::page_cache::{FileId, PageCache};
-use crate::parameters::{Parameters, Scalar};
+use crate::parameters::{Parameters, Reclaim, Scalar};
 use crate::read_ahead::{Advice, Limits, Step};
 
 /// The kernel's state, and the calls that were made.
@@ -89,12 +89,16 @@ impl State {
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         let cache = parameters[Scalar::Cache] as u64 / PAGE;
+        let limit = (cache > 0).then_some(cache);
         Self {
             limits: costs::limits(parameters),
             clock: Clock::default(),
             ids: RequestIds::default(),
             files: Files::new((parameters[Scalar::Block] as u64).max(512)),
-            cache: PageCache::new((cache > 0).then_some(cache)),
+            cache: match parameters.choices.reclaim {
+                Reclaim::TwoLists => PageCache::new(limit),
+                Reclaim::Generations => PageCache::of_generations(limit),
+            },
             reading: 0,
             steps: Vec::new(),
             recency: Recency::default(),

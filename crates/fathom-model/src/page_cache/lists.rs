@@ -1,6 +1,6 @@
-//! The two lists, threaded through the folios.
+//! The lists of folios, threaded through the folios.
 
-use super::{ACTIVE, PageCache};
+use super::{ACTIVE, PageCache, Slot};
 
 /// The end of a list.
 pub(super) const NONE: u32 = u32::MAX;
@@ -15,46 +15,72 @@ pub(super) struct List {
 
 impl List {
     pub(super) const EMPTY: Self = Self { head: NONE, tail: NONE, pages: 0 };
+
+    /// Puts a folio at the head.
+    pub(super) fn push_head(&mut self, folios: &mut [Slot], slot: u32) {
+        let head = std::mem::replace(&mut self.head, slot);
+        if head == NONE {
+            self.tail = slot;
+        } else {
+            folios[head as usize].younger = slot;
+        }
+        let folio = &mut folios[slot as usize];
+        (folio.younger, folio.older) = (NONE, head);
+        self.pages += 1 << folio.order;
+    }
+
+    /// Puts a folio at the tail.
+    pub(super) fn push_tail(&mut self, folios: &mut [Slot], slot: u32) {
+        let tail = std::mem::replace(&mut self.tail, slot);
+        if tail == NONE {
+            self.head = slot;
+        } else {
+            folios[tail as usize].older = slot;
+        }
+        let folio = &mut folios[slot as usize];
+        (folio.younger, folio.older) = (tail, NONE);
+        self.pages += 1 << folio.order;
+    }
+
+    /// Takes a folio off.
+    pub(super) fn unlink(&mut self, folios: &mut [Slot], slot: u32) {
+        let Slot { younger, older, order, .. } = folios[slot as usize];
+        self.pages -= 1 << order;
+        if younger == NONE {
+            self.head = older;
+        } else {
+            folios[younger as usize].older = older;
+        }
+        if older == NONE {
+            self.tail = younger;
+        } else {
+            folios[older as usize].younger = younger;
+        }
+    }
 }
 
 impl PageCache {
-    fn list_of(&mut self, slot: u32) -> &mut List {
-        let is_active = self.folios[slot as usize].flags & ACTIVE != 0;
-        if is_active { &mut self.active } else { &mut self.inactive }
+    /// The list that a folio's generation or flags name.
+    fn list_of(&mut self, slot: u32) -> (&mut List, &mut [Slot]) {
+        let Self { folios, inactive, active, generations, .. } = self;
+        let folio = &folios[slot as usize];
+        let list = match generations {
+            Some(generations) => generations.list(folio.generation),
+            None if folio.flags & ACTIVE != 0 => active,
+            None => inactive,
+        };
+        (list, folios)
     }
 
-    /// Puts a folio at the head of the list that its flags name.
+    /// Puts a folio at the head of its list.
     pub(super) fn link(&mut self, slot: u32) {
-        let pages = 1_u64 << self.folios[slot as usize].order;
-        let list = self.list_of(slot);
-        let head = std::mem::replace(&mut list.head, slot);
-        list.pages += pages;
-        if head == NONE {
-            list.tail = slot;
-        } else {
-            self.folios[head as usize].younger = slot;
-        }
-        let folio = &mut self.folios[slot as usize];
-        (folio.younger, folio.older) = (NONE, head);
+        let (list, folios) = self.list_of(slot);
+        list.push_head(folios, slot);
     }
 
     /// Takes a folio off its list.
     pub(super) fn unlink(&mut self, slot: u32) {
-        let (younger, older) = (self.folios[slot as usize].younger, self.folios[slot as usize].older);
-        let pages = 1_u64 << self.folios[slot as usize].order;
-        let list = self.list_of(slot);
-        list.pages -= pages;
-        if younger == NONE {
-            list.head = older;
-        }
-        if older == NONE {
-            list.tail = younger;
-        }
-        if younger != NONE {
-            self.folios[younger as usize].older = older;
-        }
-        if older != NONE {
-            self.folios[older as usize].younger = younger;
-        }
+        let (list, folios) = self.list_of(slot);
+        list.unlink(folios, slot);
     }
 }

@@ -1,4 +1,4 @@
-//! Making room under a limit: `mm/vmscan.c` and `mm/workingset.c` for clean and dirty file pages alone.
+//! Making room under a limit on two lists: `mm/vmscan.c` and `mm/workingset.c` for clean and dirty file pages alone.
 //!
 //! Modelled after the direct reclaim of a memory group. Its hits are held against one within 1 %, not page by page: in a
 //! group other things than file pages are charged, the kernel's batches are per CPU, and background reclaim has watermarks.
@@ -18,6 +18,11 @@ impl PageCache {
             return;
         }
         let target = (self.pages() + pages - limit).max(BATCH);
+        if let Some(mut generations) = self.generations.take() {
+            generations.shrink(self, target);
+            self.generations = Some(generations);
+            return;
+        }
         let mut evicted = 0;
         // Each pass over the lists is one priority of `shrink_node`; twelve are the kernel's patience.
         for _ in 0..12 {

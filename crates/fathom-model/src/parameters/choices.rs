@@ -95,6 +95,18 @@ choice! {
 }
 
 choice! {
+    /// Which pages leave memory first where it is limited.
+    #[derive(Default)]
+    Reclaim {
+        /// The oldest of an inactive list, from which a second use leads to an active one.
+        #[default]
+        TwoLists = "two_lists",
+        /// The oldest generation, but for what is often used: MGLRU, as in Linux 6.12.
+        Generations = "generations",
+    }
+}
+
+choice! {
     /// What an open does to the pages of its file that are cached, and whether there are any.
     #[derive(Default)]
     Opening {
@@ -217,6 +229,8 @@ choices! {
     allocation: Allocation,
     /// What leaves memory when a file is evicted.
     eviction: Eviction,
+    /// Which pages leave first where 'cache' limits them; 'generations' where the kernel has MGLRU on, by the rules of 6.12.
+    reclaim: Reclaim,
     /// Whether the pages of a file that are cached stay there when it is opened; 'bypasses' where reads and writes use no cache.
     opening: Opening,
     /// Whether data are made durable when a program asks for it, or before each write of a job returns.

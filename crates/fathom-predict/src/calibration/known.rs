@@ -8,8 +8,8 @@ use fathom_sys::facts::{Device, Mount};
 use fathom_sys::{affinity, dirty, facts};
 
 use crate::model::{
-    Device as DeviceKind, Journal, LIMITS, Limited, Model, Opening, Origin, PAGE, Parameter, Scalar, Syncs,
-    Works,
+    Device as DeviceKind, Journal, LIMITS, Limited, Model, Opening, Origin, PAGE, Parameter, Reclaim, Scalar,
+    Syncs, Works,
 };
 use fathom_model::kernel::Kernel;
 use fathom_program::workload::{CallKind, Pass, Region, ScratchFile, Workload};
@@ -61,6 +61,8 @@ pub fn found_by_other_means(
     }
     declare(model, Scalar::Cpus, Some(affinity::allowed_cpus().len() as u64));
     model.parameters.choices.kernel = Kernel::of_release(&facts::kernel());
+    model.parameters.choices.reclaim =
+        if facts::keeps_generations() { Reclaim::Generations } else { Reclaim::TwoLists };
     match device {
         None => of_server(model, machine, &findings)?,
         Some(device) => {
