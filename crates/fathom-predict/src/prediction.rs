@@ -44,7 +44,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 use self::class::as_opened;
 pub use self::class::class;
 pub(crate) use self::class::finds_cached;
-pub(crate) use self::forecast::{DEVIATIONS, SHARES};
+pub(crate) use self::forecast::SHARES;
 pub use self::forecast::{Estimate, Forecast, Latencies, Predicted, SCHEMA, Side};
 pub use self::refusal::check;
 pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};

@@ -104,7 +104,7 @@ pub struct Estimate {
 }
 
 /// So many deviations to each side hold 90 % of a normal distribution.
-pub(crate) const DEVIATIONS: f64 = 1.645;
+const DEVIATIONS: f64 = 1.645;
 /// The latencies that are told.
 pub(crate) const SHARES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
