@@ -59,7 +59,7 @@ pub trait Witness {
     /// Bytes set aside for a file, with what points to its blocks: `st_blocks`.
     fn allocated(&mut self, name: &str) -> Result<u64, Fault>;
 
-    /// The extents of a file in order, where the file system draws a map of them: FIEMAP.
+    /// The extents of a file in order, where the file system draws a map of them (FIEMAP) that says where they are kept.
     fn extents(&mut self, name: &str) -> Result<Option<Vec<Extent>>, Fault>;
 
     /// The first bytes of a file that are data and no hole, where the file system knows holes: SEEK_DATA, SEEK_HOLE.

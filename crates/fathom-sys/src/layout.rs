@@ -112,6 +112,12 @@ pub fn direct_alignment(path: &Path) -> crate::Result<Option<DirectAlignment>> {
 }
 
 impl Extent {
+    /// Whether it lies where no data can, at the first byte of a device: a map that says so is one of the file alone. Source:
+    /// `smb3_fiemap` of `fs/smb/client/smb2ops.c`, which gives places in the file for places on the device.
+    pub fn is_nowhere(&self) -> bool {
+        self.physical == 0 && !self.inline
+    }
+
     fn from_raw(raw: &RawExtent) -> Self {
         let has = |flag: u32| raw.flags & flag != 0;
         Self {
@@ -130,6 +136,12 @@ impl Extent {
 mod tests {
     use super::*;
     use std::io::Write;
+
+    #[test]
+    fn data_at_the_first_byte_of_a_device_are_nowhere() {
+        let at = |physical, flags| Extent::from_raw(&RawExtent { physical, flags, ..RawExtent::default() });
+        assert!(at(0, 0).is_nowhere() && !at(4096, 0).is_nowhere() && !at(0, INLINE).is_nowhere());
+    }
 
     #[test]
     fn a_written_file_is_mapped_from_its_first_byte_to_its_last() {

@@ -138,7 +138,7 @@ impl Witness for Linux {
     fn extents(&mut self, name: &str) -> Result<Option<Vec<Extent>>, Fault> {
         self.on(name, "map the extents of", |file| match layout::extents(file) {
             Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::NOSYS | Errno::INVAL) => Ok(None),
-            extents => extents.map(Some),
+            extents => extents.map(|all| Some(all).filter(|all| !all.iter().any(Extent::is_nowhere))),
         })
     }
 
