@@ -358,7 +358,7 @@ impl PageCache {
         self.forget(slot, entry);
     }
 
-    /// The same of a folio that is on no list.
+    /// Takes a folio out that is on no list, and leaves `entry` in its place.
     fn forget(&mut self, slot: u32, entry: u32) {
         let Slot { first, file, order, flags, .. } = self.folios[slot as usize];
         if flags & DIRTY != 0 {

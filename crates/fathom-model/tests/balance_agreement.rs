@@ -71,6 +71,11 @@ fn event(line: &str) -> Option<Event> {
     }
 }
 
+/// Whether the events are of another kernel: on an emulated machine they are told late, and now and then in another order.
+fn are_recorded() -> bool {
+    std::env::var_os(RECORDED).is_some()
+}
+
 /// The runs: the thresholds of each, and its events.
 fn runs() -> Vec<(Thresholds, Vec<Event>)> {
     let mut runs = Vec::new();
@@ -104,16 +109,15 @@ fn nobody_pauses_below_the_mean_of_both_thresholds() {
             Event::Rate(_) => None,
         });
         let least = dirty.min().unwrap();
-        // Either of two writers looks after some tens of pages.
-        assert!(least > thresholds.freerun() && least < thresholds.freerun() + 128, "{least}");
+        let most = thresholds.freerun() + if are_recorded() { 128 } else { 64 };
+        assert!(least > thresholds.freerun() && least < most, "{least}");
     }
 }
 
 #[test]
 fn a_writers_rate_and_pause_are_the_kernels() {
     let (mut same, mut all) = ([0_u32; 3], 0_u32);
-    // On an emulated machine what one writer is told is now and then told before what another one did first.
-    let (latest, least) = if std::env::var_os(RECORDED).is_some() { (2, 980) } else { (0, 995) };
+    let (latest, least) = if are_recorded() { (2, 980) } else { (0, 995) };
     for (thresholds, events) in runs() {
         for (at, event) in events.iter().enumerate() {
             let Event::Balance(balance) = event else { continue };
@@ -127,7 +131,8 @@ fn a_writers_rate_and_pause_are_the_kernels() {
                 dirty: balance.wb_dirty,
             };
             // The flusher looks at it as well, and tells nothing of that: it is on its way from what was shown last.
-            let shown = events[..at].iter().rev().find_map(rate).unwrap_or(seen);
+            let last = events[..at].iter().rev().find_map(rate).filter(|_| are_recorded());
+            let shown = last.unwrap_or(seen);
             let mine = [shown, seen].map(|one| {
                 let bandwidth = one.avg_bandwidth;
                 let ratio = wb_position_ratio(thresholds, balance.limit, balance.dirty, share, bandwidth);

@@ -35,7 +35,7 @@ use fathom_run::load::{self, Needs, Outcome, Testbed};
 
 /// How often each job is run, so that a disturbance of one run or two does not move the median.
 const REPEATS: usize = 4;
-/// The same for each check, where it is jobs that differ, more than their runs: once before all else and once after it, since a
+/// How often each check is run, where it is jobs that differ, more than their runs: once before all else and once after it, since a
 /// machine changes within minutes, and a user's run comes later still.
 pub const CHECKED: usize = 2;
 /// The share of the time that is kept for the checks that come last.

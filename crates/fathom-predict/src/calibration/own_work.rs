@@ -107,23 +107,23 @@ pub(super) fn at_random(model: &Model, by: Runner, testbed: &mut Testbed) -> Res
 
 /// Takes from such runs by how much longer the first writes to a folio take, and fio's reads of blocks that it has to keep count of.
 pub(super) fn put_at_random(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
-    let [mut first, mut once, mut any] = [const { Vec::new() }; 3];
-    for one in jobs {
-        let took = |bytes: f64| one.by(by).iter().map(move |run| bytes / run.rate * 1e9);
-        let block = one.job.blocks[Direction::Read as usize].most as f64;
-        match one.job.name.as_str() {
-            "each once" => once.extend(took(block)),
-            "any" => any.extend(took(block)),
-            _ => {
-                let took: Vec<f64> = one.by(by).iter().filter_map(|run| run.latency_ns(FIRST)).collect();
-                first = longer_for_page(model, &one.job, &took);
-            }
-        }
+    for one in jobs.iter().filter(|one| one.job.does(Direction::Write)) {
+        let took: Vec<f64> = one.by(by).iter().filter_map(|run| run.latency_ns(FIRST)).collect();
+        put_middle(model, Scalar::WalkedFirst, &longer_for_page(model, &one.job, &took));
     }
-    put_middle(model, Scalar::WalkedFirst, &first);
     if by == Runner::Fio {
+        let [any, once] = ["any", "each once"].map(|name| took(jobs, name, by));
         put_middle(model, Scalar::FioRandomMap, &longer(&any, once));
     }
+}
+
+/// What a transfer took in each run that a program made of the job of this name, in ns.
+fn took(jobs: &[SingleRuns], name: &str, by: Runner) -> Vec<f64> {
+    let of = |one: &SingleRuns| {
+        let bytes = one.job.blocks[Direction::Read as usize].most as f64;
+        one.by(by).iter().map(|run| bytes / run.rate * 1e9).collect::<Vec<_>>()
+    };
+    jobs.iter().filter(|one| one.job.name == name).flat_map(of).collect()
 }
 
 /// By how much the times of some runs are longer than the middle of others.
@@ -150,11 +150,7 @@ fn longer_for_page(model: &Model, job: &Job, took_ns: &[f64]) -> Vec<f64> {
 
 /// Takes from such runs what `by` does for each transfer besides the calls, whose times the model knows.
 pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
-    let took_for = |name: &str, by: Runner, bytes: u64| -> Vec<f64> {
-        let runs = jobs.iter().filter(|one| one.job.name == name).flat_map(|one| one.by(by));
-        runs.map(|run| bytes as f64 / run.rate * 1e9).collect()
-    };
-    let took = |name: &str, by: Runner| took_for(name, by, 4096);
+    let took = |name: &str, by: Runner| took(jobs, name, by);
     let [own, fios] = [Runner::Fathom, Runner::Fio].map(|by| ["plain", "async"].map(|name| took(name, by)));
     put_middle(model, Scalar::AsyncCall, &longer(&own[0], own[1].clone()));
     put_middle(model, Scalar::FioAsyncCall, &longer(&fios[0], fios[1].clone()));
@@ -169,7 +165,7 @@ pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
         let faults = faults(&took("passes", by), &took("mapped", by), model.parameters[Scalar::Call]);
         put_middle(model, Scalar::PageFault, &faults);
     }
-    let written = longer(&took("null", Runner::Fio), took_for("null writes", Runner::Fio, WRITTEN));
+    let written = longer(&took("null", Runner::Fio), took("null writes", Runner::Fio));
     let of_byte = written.into_iter().map(|ns| ns / WRITTEN as f64);
     put_middle(model, Scalar::FioWrittenByte, &of_byte.collect::<Vec<_>>());
     put_middle(model, Scalar::AllocateCall, &took("falloc", by));

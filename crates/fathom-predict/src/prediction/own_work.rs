@@ -29,9 +29,8 @@ pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
         (_, false) => parameters[async_call],
         (_, true) => (parameters[async_call] - parameters[Scalar::AsyncCall]).max(0.0),
     };
-    let is_mapped = job.pattern == Pattern::Random && job.random_map;
     let of_map = match parameters.choices.runner {
-        Runner::Fio if is_mapped => parameters[Scalar::FioRandomMap],
+        Runner::Fio if job.pattern == Pattern::Random && job.random_map => parameters[Scalar::FioRandomMap],
         _ => 0.0,
     };
     Overhead {
