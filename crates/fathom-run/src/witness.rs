@@ -194,6 +194,20 @@ pub struct Server {
     /// The largest number of requests for reading ahead and for writing back that are under way at once.
     #[serde(default)]
     pub in_flight: Option<(u64, String)>,
+    /// How a file is divided among servers; none where the mount declares no such thing.
+    #[serde(default)]
+    pub stripes: Option<Stripes>,
+}
+
+/// How a file is divided among the servers of its file system. An error is the reason why that is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stripes {
+    /// What declares it: an extended attribute of the file, or an option of the client.
+    pub source: String,
+    /// Bytes of a file that lie in one object before it goes on in another; none where parts have no such size.
+    pub size: Result<Option<u64>, String>,
+    /// Objects among which the parts alternate; none where their number is not fixed.
+    pub count: Result<Option<u64>, String>,
 }
 
 /// How often a file system commits changes of metadata without a sync.

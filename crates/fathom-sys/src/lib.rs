@@ -40,6 +40,7 @@ pub mod placement;
 pub mod process;
 pub mod queue;
 pub mod repeat;
+pub mod stripes;
 pub mod tracing;
 pub mod transfer;
 pub mod usage;

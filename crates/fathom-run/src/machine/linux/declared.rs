@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use fathom_sys::cgroup::MemoryLimit;
 use fathom_sys::facts::Mount;
-use fathom_sys::{cgroup, dirty, facts, mountstats};
+use fathom_sys::{cgroup, dirty, facts, mountstats, stripes};
 
 use crate::fault::Fault;
-use crate::witness::{Commits, Declared, MemoryBound, Server};
+use crate::witness::{Commits, Declared, MemoryBound, Server, Stripes};
 
 /// What jbd2 does unless it is told otherwise: `JBD2_DEFAULT_MAX_COMMIT_AGE`, and `BTRFS_DEFAULT_COMMIT_INTERVAL`.
 const JBD2_COMMIT: u64 = 5;
@@ -35,16 +35,16 @@ pub(super) fn declared(path: &Path, file: &Path, caches_files: bool) -> Result<D
         commits: commits(&mount),
         caches_files,
         writes_through: mount.options.split(',').any(|option| option == "sync"),
-        server: server(&mount),
+        server: server(&mount, file),
     })
 }
 
-/// What is declared of the server of the mount's files, where they have one. A FUSE file system over a block device has
-/// one too: it is a process of this machine.
-fn server(mount: &Mount) -> Option<Server> {
-    let is_served = ["fuse", "nfs", "cifs", "smb", "ceph", "9p", "virtiofs", "afs"];
+/// What is declared of the server of the mount's files, of which `file` is one, where they have one. A FUSE file system over
+/// a block device has one too: it is a process of this machine.
+fn server(mount: &Mount, file: &Path) -> Option<Server> {
+    let is_served = ["fuse", "nfs", "cifs", "smb", "ceph", "lustre", "9p", "virtiofs", "afs"];
     if mount.fs_type == "overlay" {
-        return facts::upper_of(mount).and_then(|below| server(&below));
+        return facts::upper_of(mount).and_then(|below| server(&below, file));
     }
     if !is_served.iter().any(|kind| mount.fs_type.starts_with(kind)) {
         return None;
@@ -61,6 +61,11 @@ fn server(mount: &Mount) -> Option<Server> {
         read_request: option("max_read").or_else(|| option("rsize")),
         write_request: option("wsize"),
         in_flight: facts::fuse_background(mount).map(|limit| (limit, "max_background".to_owned())),
+        stripes: stripes::declared(mount, file).map(|found| Stripes {
+            source: found.source.to_owned(),
+            size: found.size.map_err(str::to_owned),
+            count: found.count.map_err(str::to_owned),
+        }),
     })
 }
 
