@@ -16,6 +16,7 @@
 mod faults;
 mod plan;
 mod server;
+mod stripes;
 mod tree;
 
 use std::io;
@@ -24,6 +25,7 @@ use std::path::Path;
 use fuser::{BackgroundSession, Config, MountOption, Session};
 
 pub use self::plan::{Blocks, Call, Fault, Happens, Opening, Plan, When, Writes};
+pub use self::stripes::{Layout, Stripes};
 
 /// What `/proc/self/mounts` calls it: `fuse.fathom`.
 const SUBTYPE: &str = "fathom";

@@ -6,6 +6,8 @@ use std::time::Duration;
 use fuser::Errno;
 use strum::EnumString;
 
+use crate::stripes::{Layout, Stripes};
+
 /// Everything that decides how the file system behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
@@ -44,6 +46,8 @@ pub struct Plan {
     pub blocks: Blocks,
     /// What becomes of a file's cached data when it is opened.
     pub opening: Opening,
+    /// How files are said to be divided among servers, if at all.
+    pub stripes: Option<Stripes>,
     /// Whether a file that is removed while it is open is renamed to `.fuse_hidden` and a number until it is closed,
     /// as libfuse does.
     pub hides: bool,
@@ -161,6 +165,7 @@ impl Default for Plan {
             new_block: Duration::ZERO,
             blocks: Blocks::Taken,
             opening: Opening::Keeps,
+            stripes: None,
             hides: false,
             faults: Vec::new(),
         }
@@ -173,7 +178,7 @@ impl FromStr for Plan {
     /// `block=BYTES`, `size=BYTES`, `call=TIME`, `page=TIME`, `new_block=TIME`, `rtt=TIME`, `flush=TIME`, `attr=TIME`,
     /// `entry=TIME`, `negative=TIME`, `max_read=BYTES`, `max_write=BYTES`, `cache=writeback`,
     /// `write=late`, `threads=N`, `background=N`, `st_blocks=length`, `st_blocks=BYTES`,
-    /// `open=direct`, `open=drops`, `unlink=hides`, and faults:
+    /// `open=direct`, `open=drops`, `unlink=hides`, `stripe=BYTES`, `stripes=N`, `layout=ceph`, `layout=lustre`, and faults:
     /// `eio=CALL@N`, `eintr=CALL@N`, `short=CALL@N`, `hang=CALL@N:TIME` and `enospc=BYTES`, where `N+` means the
     /// Nth call and all after it. Separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
@@ -185,6 +190,11 @@ impl FromStr for Plan {
         }
         if !plan.block_bytes.is_power_of_two() || plan.block_bytes < 512 {
             return Err(format!("block={}: it must be a power of two from 512 on", plan.block_bytes));
+        }
+        if let Some(Stripes { bytes, count, .. }) = plan.stripes.filter(|stripes| !stripes.is_possible()) {
+            return Err(format!(
+                "stripe={bytes},stripes={count}: a stripe must be a multiple of 65536 bytes, and there are 1 to 2000 of them"
+            ));
         }
         Ok(plan)
     }
@@ -216,6 +226,10 @@ impl Plan {
             "open" if value == "direct" => self.opening = Opening::Bypasses,
             "open" if value == "drops" => self.opening = Opening::Drops,
             "unlink" if value == "hides" => self.hides = true,
+            "stripe" => self.stripes.get_or_insert_default().bytes = value.parse().ok()?,
+            "stripes" => self.stripes.get_or_insert_default().count = value.parse().ok()?,
+            "layout" if value == "ceph" => self.stripes.get_or_insert_default().layout = Layout::Ceph,
+            "layout" if value == "lustre" => self.stripes.get_or_insert_default().layout = Layout::Lustre,
             "eio" => self.faults.push(fault(Happens::Fails(Errno::EIO), place(value)?)),
             "eintr" => self.faults.push(fault(Happens::Fails(Errno::EINTR), place(value)?)),
             "short" => self.faults.push(fault(Happens::Short, place(value)?)),
@@ -291,6 +305,9 @@ mod tests {
         assert_eq!(read(words), far);
         let many = Plan { writes: Writes::Late, threads: 12, background: 8, ..usual() };
         assert_eq!(read("write=late,threads=12,background=8"), many);
+        let lustre = Stripes { bytes: 1 << 20, count: 12, layout: Layout::Lustre };
+        assert_eq!(read("stripe=1048576,stripes=12,layout=lustre").stripes, Some(lustre));
+        assert_eq!(read("layout=ceph").stripes, Some(Stripes::default()));
         let fault = |happens, call, when| Fault { happens, call, when };
         let faults = [
             fault(Happens::Fails(Errno::EIO), Call::Unlink, When::From(1)),
@@ -319,6 +336,8 @@ mod tests {
             "attr=1",
             "st_blocks=many",
             "colour=red",
+            "layout=raid",
+            "stripes=many",
         ] {
             let complaint = format!("block=4096,{word}").parse::<Plan>().unwrap_err();
             assert!(
@@ -327,5 +346,8 @@ mod tests {
             );
         }
         assert!("block=3000".parse::<Plan>().unwrap_err().contains("power of two"));
+        for words in ["stripe=0", "stripe=100000", "stripes=0", "stripes=2001"] {
+            assert!(words.parse::<Plan>().unwrap_err().contains("multiple of 65536 bytes"), "{words}");
+        }
     }
 }

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
     InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
-    TimeOrNow, WriteFlags,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr,
+    Request, TimeOrNow, WriteFlags,
 };
 
 use self::common::{answer, own_ids, times, wait};
@@ -178,6 +178,11 @@ impl Filesystem for Server {
         if self.plan.writes == Writes::Cached {
             let unsupported = |_| io::Error::from(io::ErrorKind::Unsupported);
             config.add_capabilities(InitFlags::FUSE_WRITEBACK_CACHE).map_err(unsupported)?;
+        }
+        if self.plan.stripes.is_some() {
+            // Without it the kernel asks for a file's capabilities, an attribute as well, at each write.
+            let unsupported = |_| io::Error::from(io::ErrorKind::Unsupported);
+            config.add_capabilities(InitFlags::FUSE_HANDLE_KILLPRIV_V2).map_err(unsupported)?;
         }
         config.set_max_background(self.plan.background).map_err(|_| refused())?;
         config.set_max_write(self.plan.max_write).map(drop).map_err(|_| refused())
@@ -436,6 +441,23 @@ impl Filesystem for Server {
                 reply.statfs(all, free, free, 1 << 20, 1 << 20, size, 255, size);
             }
             Err(error) => reply.error(error),
+        }
+    }
+
+    fn getxattr(&self, _: &Request, _: INodeNo, name: &OsStr, room: u32, reply: ReplyXattr) {
+        // The kernel then asks for no attribute any more.
+        let Some(stripes) = self.plan.stripes else { return reply.error(Errno::ENOSYS) };
+        match stripes.attribute(name) {
+            // Clients know without asking a server that a file has no capabilities.
+            None => reply.error(Errno::ENODATA),
+            Some(value) => {
+                wait(self.plan.round_trip);
+                match (value.len() as u32, room) {
+                    (length, 0) => reply.size(length),
+                    (length, room) if length > room => reply.error(Errno::ERANGE),
+                    _ => reply.data(&value),
+                }
+            }
         }
     }
 

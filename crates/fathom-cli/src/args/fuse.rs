@@ -27,6 +27,9 @@ Settings of --plan. BYTES and N are whole numbers; TIME is a number with a unit,
     open=direct        files bypass the page cache
     open=drops         what is cached of a file goes when it is opened
     unlink=hides       a file that is removed while open is renamed until it is closed, as by libfuse
+    stripe=BYTES       files declare stripes of so many bytes, a multiple of 64 KiB (none; 4 MiB with one of the next two)
+    stripes=N          files declare that their parts alternate between so many objects (1)
+    layout=ceph        stripes are declared as CephFS does; layout=lustre: as Lustre does
     st_blocks=length   st_blocks shows the length of a file; st_blocks=BYTES the same for each file
     eio=CALL@N         the Nth call fails with EIO; N+ means the Nth and all later ones
     eintr=CALL@N       the Nth call fails with EINTR
