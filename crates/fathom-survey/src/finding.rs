@@ -342,7 +342,12 @@ impl Finding {
                 .filter(|piece| piece.kind == Kind::Timing)
                 .flat_map(|piece| piece.caveats.clone())
                 .collect(),
-            None => evidence.iter().flat_map(|piece| piece.caveats.clone()).collect(),
+            None => {
+                // First the reasons for the status, and among those what was tried.
+                let mut silent: Vec<&Evidence> = evidence.iter().collect();
+                silent.sort_by_key(|piece| (piece.status != status, piece.method == "none"));
+                silent.into_iter().flat_map(|piece| piece.caveats.clone()).collect()
+            }
         };
         Self {
             parameter: parameter.to_owned(),
@@ -489,6 +494,12 @@ mod tests {
         let unanswered = Finding::from_evidence("x", "bytes", vec![silent]);
         assert_eq!((unanswered.status, unanswered.value), (Status::Inconclusive, None));
         assert_eq!(unanswered.caveats, ["too noisy"]);
+        let untried = Evidence::inconclusive(Kind::Timing, "none", "no times tell");
+        let silent = Evidence::inconclusive(Kind::Declared, "m", "it can't be read");
+        let pointless = Evidence::not_applicable(Kind::Declared, "m", "there is none");
+        let caveats = |evidence| Finding::from_evidence("x", "bytes", evidence).caveats;
+        assert_eq!(caveats(vec![untried.clone(), silent]), ["it can't be read", "no times tell"]);
+        assert_eq!(caveats(vec![untried, pointless]), ["there is none", "no times tell"]);
     }
 
     #[test]
