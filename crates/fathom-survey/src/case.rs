@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fathom_fuse::Writes;
+use fathom_fuse::{Stripes, Writes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +75,8 @@ pub struct Served {
     pub threads: u16,
     /// The most requests that the kernel sends at once, for reading ahead and for writing back.
     pub background: u16,
+    /// How the mount says that files are divided among servers; none where it says nothing of it.
+    pub stripes: Option<Stripes>,
 }
 
 /// The layout of files that a format was made with. Sizes in bytes.

@@ -45,6 +45,9 @@ mod requests_in_flight;
 mod round_trip;
 mod session;
 mod silence;
+mod stripe_count;
+mod stripe_size;
+mod stripes;
 mod sync_latency;
 mod working_set;
 mod write_path;
@@ -94,6 +97,8 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &request_size_read::REQUEST_SIZE_READ,
     &request_size_write::REQUEST_SIZE_WRITE,
     &requests_in_flight::RequestsInFlight,
+    &stripe_size::STRIPE_SIZE,
+    &stripe_count::STRIPE_COUNT,
     &write_path::WritePath,
     &page_cache_capacity::PageCacheCapacity,
     &page_cache_policy::PageCachePolicy,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use fathom_fuse::Writes;
+use fathom_fuse::{Layout, Stripes, Writes};
 use fathom_run::instrument::Instrument;
 use fathom_run::machine::linux::Limits;
 use fathom_scripted::support::{is_everything_required, require};
@@ -108,7 +108,11 @@ fn drawn(seed: u64) -> Case {
     let read = 4 * pages(dice, write.max(USUAL_READ_KIB) / 4);
     let writes = [Writes::Through, Writes::Cached, Writes::Late][dice.random_range(0..3)];
     let requests = [0; 2].map(|_| dice.random_range(2..=24));
-    let served = Served::planted(believed, round_trip, [read, write], requests, writes);
+    let layout = [None, Some(Layout::Ceph), Some(Layout::Lustre)][dice.random_range(0..3)];
+    let bytes = 65536 * pages(dice, 256) as u32;
+    let count = pages(dice, 64) as u16;
+    let stripes = layout.map(|layout| Stripes { bytes, count, layout });
+    let served = Served::planted(believed, round_trip, [read, write], requests, writes, stripes);
     served.case(format!("fuse-drawn{seed}"))
 }
 
@@ -124,6 +128,7 @@ fn check_draws() {
         let plan: fathom_fuse::Plan = case.mount_options.parse().unwrap();
         let served = case.conditions.served.unwrap();
         assert_eq!((plan.round_trip, plan.writes), (served.round_trip, served.writes));
+        assert_eq!(plan.stripes, served.stripes);
         assert!((2..=24).contains(&plan.threads) && served.read_request >= 4096);
         assert!(served.attributes < Duration::from_secs(2));
         assert_eq!(case, drawn(seed));

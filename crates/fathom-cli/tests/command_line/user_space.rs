@@ -141,6 +141,25 @@ fn the_kernels_requests_tell_what_is_planted() {
     assert!(entry.is_null() || entry[0].as_f64() < Some(1.1e9) && entry[1].as_f64() > Some(1e9), "{entry}");
 }
 
+#[test]
+fn stripes_are_those_that_are_declared() {
+    let asked = ["survey", "AT", "--only", "stripe_size,stripe_count", "--json", "-"];
+    for (plan, size, count) in [
+        ("stripe=1048576", 1 << 20, 1),
+        ("stripe=65536,stripes=5", 65536, 5),
+        ("stripe=4194304,stripes=2000,layout=lustre", 4 << 20, 2000),
+    ] {
+        let Some(fared) = on_fuse(plan, &asked) else { return };
+        let findings = findings(&fared.outcome, &fared.left);
+        assert_eq!(finding(&findings, "stripe_size")["value"], size, "{plan}: {findings:#?}");
+        assert_eq!(finding(&findings, "stripe_count")["value"], count, "{plan}: {findings:#?}");
+    }
+    let Some(fared) = on_fuse("", &asked) else { return };
+    for one in findings(&fared.outcome, &fared.left) {
+        assert_eq!((&one["status"], &one["value"]), (&"not_applicable".into(), &Value::Null), "{one:#}");
+    }
+}
+
 /// Surveys a mount over a directory of the temporary file system by `program` of the Debian package; `SOURCE` stands
 /// for the directory below.
 fn real_mount(name: &str, program: &str, package: &str, mount: &str) {
@@ -197,5 +216,53 @@ fn sshfs_is_surveyed() {
              sshfs -o ssh_command=\"$SOURCE/ssh\" \"here:$SOURCE/a\" \"$AT\""
         );
         real_mount(name, "sshfs", "sshfs", &mount);
+    }
+}
+
+/// Servers of two directories and a client that cuts files into shards, without a daemon or a port.
+const GLUSTERFS: &str = r#"
+SOURCE=$(dirname "$LEFT")/below; mkdir -p "$SOURCE/a" "$SOURCE/b"; cd "$SOURCE"
+transport="option transport-type socket
+option transport.address-family unix"
+for one in a b; do
+    printf 'volume %s-disk\ntype storage/posix\noption directory %s\nend-volume\n' $one "$SOURCE/$one" >> server.vol
+    printf 'volume %s\ntype features/locks\nsubvolumes %s-disk\nend-volume\n' $one $one >> server.vol
+    printf 'volume to-%s\ntype protocol/client\n%s\n' $one "$transport" >> client.vol
+    printf 'option transport.socket.connect-path %s\noption remote-host 127.0.0.1\n' "$SOURCE/socket" >> client.vol
+    printf 'option remote-subvolume %s\nend-volume\n' $one >> client.vol
+done
+printf 'volume server\ntype protocol/server\n%s\n' "$transport" >> server.vol
+printf 'option transport.socket.listen-path %s\n' "$SOURCE/socket" >> server.vol
+printf 'option auth.addr.a.allow *\noption auth.addr.b.allow *\nsubvolumes a b\nend-volume\n' >> server.vol
+printf 'volume files\ntype cluster/distribute\nsubvolumes to-a to-b\nend-volume\n' >> client.vol
+[ -z "$SHARD" ] || printf 'volume shards\ntype features/shard\n%s\nsubvolumes files\nend-volume\n' "$SHARD" >> client.vol
+trap 'umount -l "$AT" || true; kill $(cat pid)' EXIT
+glusterfs -f server.vol -l server.log -p pid
+glusterfs -f client.vol -l client.log "$AT"
+for i in $(seq 100); do stat "$AT/.meta" > client.out 2>&1 && break; sleep 0.1; done; stat "$AT/.meta" > client.out
+"#;
+
+#[test]
+fn shards_of_glusterfs_are_those_that_were_set() {
+    let name = "shards_of_glusterfs_are_those_that_were_set";
+    let missing = "glusterfs is missing: install glusterfs-server";
+    if !require(name, can_mount(), NO_MOUNTS)
+        || !require(name, Path::new("/dev/fuse").exists(), "there is no /dev/fuse")
+        || !require(name, Path::new("/usr/sbin/glusterfs").exists(), missing)
+    {
+        return;
+    }
+    let asked = ["survey", "AT", "--only", "stripe_size,stripe_count", "--json", "-"];
+    for (option, size) in [
+        ("option shard-block-size 4MB", Some(4 << 20)),
+        ("option shard-block-size 16MB", Some(16 << 20)),
+        ("option shard-block-size 5.3MB", Some(5_557_452)),
+        ("option shard-lru-limit 20", Some(64 << 20)),
+        ("", None),
+    ] {
+        let (outcome, left) = mounted(&format!("SHARD='{option}'\n{GLUSTERFS}"), &asked);
+        let findings = findings(&outcome, &left);
+        assert_eq!(finding(&findings, "stripe_size")["value"].as_u64(), size, "{option}: {findings:#?}");
+        assert_eq!(finding(&findings, "stripe_count")["status"], "not_applicable", "{option}: {findings:#?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fathom_fuse::Writes;
+use fathom_fuse::{Layout, Stripes, Writes};
 
 use super::cases::{IMAGE_BYTES, fuse_case};
 use crate::case::{Case, Conditions, Served};
@@ -11,13 +11,14 @@ const KIB: u64 = 1024;
 
 impl Served {
     /// What these numbers plant: milliseconds that attributes, names and absences are believed, microseconds of a round
-    /// trip, KiB of a read and of a write, threads and requests in the background, and what becomes of writes.
+    /// trip, KiB of a read and of a write, threads and requests in the background, what becomes of writes, and stripes.
     pub fn planted(
         [attributes, names, absences]: [u64; 3],
         round_trip: u64,
         [read, write]: [u64; 2],
         [threads, background]: [u16; 2],
         writes: Writes,
+        stripes: Option<Stripes>,
     ) -> Self {
         Self {
             attributes: Duration::from_millis(attributes),
@@ -29,6 +30,7 @@ impl Served {
             writes,
             threads,
             background,
+            stripes,
         }
     }
 
@@ -40,8 +42,12 @@ impl Served {
             Writes::Cached => ",cache=writeback",
             Writes::Late => ",write=late",
         };
+        let stripes = self.stripes.map_or(String::new(), |Stripes { bytes, count, layout }| {
+            let layout = if layout == Layout::Ceph { "ceph" } else { "lustre" };
+            format!(",stripe={bytes},stripes={count},layout={layout}")
+        });
         format!(
-            "size={IMAGE_BYTES},attr={}ns,entry={}ns,negative={}ns,rtt={}ns,max_read={},max_write={},threads={},background={}{writes}",
+            "size={IMAGE_BYTES},attr={}ns,entry={}ns,negative={}ns,rtt={}ns,max_read={},max_write={},threads={},background={}{writes}{stripes}",
             ns(self.attributes),
             ns(self.names),
             ns(self.absences),
@@ -66,16 +72,17 @@ impl Served {
 
 /// The ones of every run of the lab.
 pub(super) fn served_cases() -> Vec<Case> {
+    let stripes = |bytes, count, layout| Some(Stripes { bytes, count, layout });
     let planted = [
-        ([1000, 1000, 0], 0, [128, 128], [2, 16], Writes::Through),
-        ([0, 0, 0], 200, [64, 32], [2, 16], Writes::Cached),
-        ([500, 2000, 1500], 300, [256, 1024], [8, 12], Writes::Late),
-        ([2500, 300, 800], 1000, [100, 48], [16, 12], Writes::Through),
+        ([1000, 1000, 0], 0, [128, 128], [2, 16], Writes::Through, None),
+        ([0, 0, 0], 200, [64, 32], [2, 16], Writes::Cached, stripes(4 << 20, 1, Layout::Ceph)),
+        ([500, 2000, 1500], 300, [256, 1024], [8, 12], Writes::Late, stripes(65536, 5, Layout::Ceph)),
+        ([2500, 300, 800], 1000, [100, 48], [16, 12], Writes::Through, stripes(1 << 20, 4, Layout::Lustre)),
     ];
     planted
-        .map(|(believed, round_trip, kib, requests, writes)| {
+        .map(|(believed, round_trip, kib, requests, writes, stripes)| {
             let [attributes, names, absences] = believed;
-            let served = Served::planted(believed, round_trip, kib, requests, writes);
+            let served = Served::planted(believed, round_trip, kib, requests, writes, stripes);
             served.case(format!("fuse-served{attributes}-{names}-{absences}"))
         })
         .into()
