@@ -236,9 +236,9 @@ printf 'option transport.socket.listen-path %s\n' "$SOURCE/socket" >> server.vol
 printf 'option auth.addr.a.allow *\noption auth.addr.b.allow *\nsubvolumes a b\nend-volume\n' >> server.vol
 printf 'volume files\ntype cluster/distribute\nsubvolumes to-a to-b\nend-volume\n' >> client.vol
 [ -z "$SHARD" ] || printf 'volume shards\ntype features/shard\n%s\nsubvolumes files\nend-volume\n' "$SHARD" >> client.vol
-trap 'umount -l "$AT" || true; kill $(cat pid)' EXIT
-glusterfs -f server.vol -l server.log -p pid
-glusterfs -f client.vol -l client.log "$AT"
+trap 'umount -l "$AT" || true; kill $(cat "$SOURCE/pid")' EXIT
+glusterfs -f "$SOURCE/server.vol" -l "$SOURCE/server.log" -p "$SOURCE/pid"
+glusterfs -f "$SOURCE/client.vol" -l "$SOURCE/client.log" "$AT"
 for i in $(seq 100); do stat "$AT/.meta" > client.out 2>&1 && break; sleep 0.1; done; stat "$AT/.meta" > client.out
 "#;
 
