@@ -441,7 +441,7 @@ impl<'a> Fitting<'a> {
 
 /// How much a job says, of 1: less where its runs differ among themselves by more than a model may be off.
 fn weight(trial: &Trial) -> f64 {
-    const OFF: f64 = 0.03;
+    const OFF: f64 = 0.06;
     OFF / OFF.hypot(trial.uncertainty().unwrap_or(0.0))
 }
 

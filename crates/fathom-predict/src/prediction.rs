@@ -22,6 +22,7 @@ mod counted;
 mod forecast;
 mod miniature;
 mod own_work;
+mod pace;
 mod refusal;
 mod replay;
 mod steady;

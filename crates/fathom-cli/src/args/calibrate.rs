@@ -16,7 +16,7 @@ use crate::keep::Destination;
 use crate::output::JsonOptions;
 
 #[derive(Debug, Args)]
-#[command(mut_args(changed("max_write", |arg| arg.default_value("6GiB"))))]
+#[command(mut_args(changed("max_write", |arg| arg.default_value("8GiB"))))]
 #[command(mut_args(changed("max_time", |arg| {
     arg.default_value("140s").help("Make runs for at most this long; the fit that follows them takes 20 to 40 s")
 })))]
@@ -44,7 +44,7 @@ pub(crate) struct CalibrateOptions {
      system is calibrated first",
 ))))]
 #[command(mut_args(changed("max_write", |arg| {
-    arg.default_value("10GiB").help("Write at most this much in all, calibration included")
+    arg.default_value("12GiB").help("Write at most this much in all, calibration included")
 })))]
 #[command(mut_args(changed("max_time", |arg| {
     arg.default_value("10m").help("Take at most this long, calibration included")

@@ -120,6 +120,7 @@ impl Costs {
     /// Moving a request's data, in ns.
     pub(super) fn moving(&self, request: &Request) -> f64 {
         let byte = if request.is_write { self.device_write_byte } else { self[Scalar::DeviceByte] };
+        let byte = if request.is_unwritten { byte + self[Scalar::UnwrittenByte] } else { byte };
         let pages = request.pages as f64;
         let apart = match request.folios {
             0 if request.is_direct && !request.is_write => pages * self[Scalar::DirectReadPage],

@@ -235,30 +235,40 @@ impl State {
             // A caller that waited wakes up now; one that went on meanwhile does so when it takes the result.
             let is_near = self.is_near(work);
             let asking = if is_write { costs.asking(is_near) } else { 0 };
-            (work.copied, work.owed_ns) = (0, costs.waking(is_near) + asking);
+            work.copied = 0;
+            work.owed_ns += costs.waking(is_near) + asking;
             return Outcome::Copy;
         }
         let (first, beyond) = (work.read.position / PAGE, end.div_ceil(PAGE));
-        if is_write {
-            self.written_past_cache(file, [work.read.position, end], self.clock.ns(work.begun));
+        let now = self.clock.ns(work.begun);
+        let is_unwritten = is_write && self.written_past_cache(file, [work.read.position, end], now);
+        if is_unwritten {
+            work.owed_ns += costs[Scalar::UnwrittenCall] as u64;
         }
         // A file may end before what was asked for.
         (work.read.position, work.read.end) = (end, end);
-        self.ask_directly(work, is_write, [first, beyond], effects)
+        self.ask_directly(work, [first, beyond], is_unwritten, effects)
     }
 
     /// One request for pages of a call's file, for which the call waits.
     fn ask_directly(
         &mut self,
         work: &Work,
-        is_write: bool,
         [first, beyond]: [u64; 2],
+        is_unwritten: bool,
         effects: &mut Effects,
     ) -> Outcome {
         let request = Request::read(self.ids.next(), work.call.file, first, beyond - first);
+        let is_write = work.call.kind == CallKind::Write;
         let is_near = self.is_near(work);
-        let request =
-            Request { is_write, is_direct: true, is_submitted: work.call.is_queued, is_near, ..request };
+        let request = Request {
+            is_write,
+            is_direct: true,
+            is_unwritten,
+            is_submitted: work.call.is_queued,
+            is_near,
+            ..request
+        };
         self.reading += 1;
         effects.requests.push(request);
         Outcome::Wait(request.id)
@@ -284,7 +294,7 @@ impl State {
         let asking = if from == work.call.offset { costs.asking(is_near) } else { 0 };
         work.owed_ns += (costs.waking(is_near) + asking).max(1);
         self.clean(file);
-        self.ask_directly(work, true, [from / PAGE, work.read.position.div_ceil(PAGE)], effects)
+        self.ask_directly(work, [from / PAGE, work.read.position.div_ceil(PAGE)], false, effects)
     }
 
     /// POSIX_FADV_WILLNEED.

@@ -29,6 +29,8 @@ pub struct Request {
     pub bios: u64,
     /// Whether a call with O_DIRECT made it, and waits for it by its number.
     pub is_direct: bool,
+    /// Whether the device may have no space for it yet: such a call writes to blocks that were never written.
+    pub is_unwritten: bool,
     /// Whether its caller has already spent the time of submitting it.
     pub is_submitted: bool,
     /// Whether its server works on its caller's CPU.
@@ -58,6 +60,7 @@ impl Request {
             at: None,
             bios: 1,
             is_direct: false,
+            is_unwritten: false,
             is_submitted: false,
             is_near: false,
         }

@@ -132,6 +132,8 @@ rows! {
     WrittenPage = ("written_page", Ns, 0.0, Fitted(Syncs, 100.0)), "Time that each page of a folio adds when dirty data are written back.";
     DirectReadPage = ("direct_read_page", Ns, 0.0, Fitted(ColdReads, 100.0)), "Time that the device takes longer for each page of a read with O_DIRECT, whose pages lie apart in memory.";
     DeviceDepth = ("device_depth", Count, 32.0, Measured), "Reads that the device works at side by side.";
+    UnwrittenCall = ("unwritten_call", Ns, 0.0, Fitted(Syncs, 1_000.0)), "Time that its caller spends on a write past the cache if blocks of it were never written: they are mapped, and marked as written once it is done.";
+    UnwrittenByte = ("unwritten_byte", NsPerByte, 0.0, Fitted(Syncs, 0.01)), "Time in which the device moves a byte of such a write, in addition to that of any byte: it may have no space for it yet.";
     DeviceFlush = ("device_flush", Ns, 100_000.0, Fitted(Syncs, 20.0)), "Time in which the device makes its write cache durable.";
     Seek = ("seek", Ns, 8e6, Assumed), "Time to move a disk's arm across a third of the disk.";
     Rotation = ("rotation", Ns, 8.3e6, Assumed), "Time of one rotation of the disk.";

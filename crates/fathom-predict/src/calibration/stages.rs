@@ -228,6 +228,7 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                 .chain([Job { filename: None, filesize: None, ..twice(mixed_directly((4 * KIB, 16), 0)) }])
                 // What a byte takes when as many move as the device can.
                 .chain([mixed_directly((MIB, 8), 0)])
+                .chain([(4 * KIB, 16), (256 * KIB, 16)].map(new_directly))
                 .collect(),
         },
     ];
@@ -331,6 +332,19 @@ fn mixed_directly((bytes, depth): (u64, u32), read_percent: u8) -> Job {
         size: queue.size,
         read_percent,
         name: format!("{kind} directly at random by {bytes}, {depth} at once"),
+        ..plain
+    }
+}
+
+/// Writes past the cache into a file that is made anew for each run, so many of them under way at once.
+fn new_directly((bytes, depth): (u64, u32)) -> Job {
+    let plain = mixed_directly((bytes, depth), 0);
+    Job {
+        pattern: Pattern::Sequential,
+        files: Files::default(),
+        filename: None,
+        filesize: None,
+        name: format!("written directly in order by {bytes} into a new file, {depth} at once"),
         ..plain
     }
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::class;
+use super::pace::Pace;
 use super::refusal::left_out;
 use crate::model::{FreeMemory, Made, Model, Residual, State, Tail};
 use fathom_program::job::{Direction, Job};
@@ -135,6 +136,12 @@ impl Estimate {
         let freedom = if seen.freedom > 0 { seen.freedom } else { seen.jobs };
         let reach = (student_quantile(0.95, f64::from(freedom.max(1))) * spread).exp();
         Self { value, low: value / reach, high: value * reach }
+    }
+
+    /// What becomes of it by a function that only rises or only falls.
+    fn map(self, of: impl Fn(f64) -> f64) -> Self {
+        let [value, low, high] = [self.value, self.low, self.high].map(of);
+        Self { value, low: low.min(high), high: low.max(high) }
     }
 
     /// The median of what the draws gave, and the interval of their spread and the model's own together.
@@ -328,7 +335,8 @@ impl Forecast {
             None => Known::Spread(own_error(&class, model)),
         };
         let directions: Vec<Direction> = job.directions().collect();
-        let forecast = Self { caveats, ..Self::new(&job.name, class, &known, &directions, runs) };
+        let forecast =
+            Self { caveats, ..Self::new(&job.name, class, &known, &directions, runs, Pace::of(job)) };
         match runs.drawn.first() {
             // Its time ends it, however fast it is.
             Some(one) if job.time_based => {
@@ -346,13 +354,15 @@ impl Forecast {
         known: &Known<'_>,
         directions: &[Direction],
         runs: &Runs,
+        pace: Pace<'_>,
     ) -> Self {
         let drawn = &runs.drawn;
         // Times are as much shorter as rates are higher.
-        let over = |figure: &dyn Fn(&Outcome) -> f64, power: i32| {
+        let over_at = |pace: Pace<'_>, figure: &dyn Fn(&Outcome) -> f64, power: i32| {
             let of = |runs: &[Outcome]| match (known, runs.first()) {
                 (Known::OfClass(seen, _), Some(one)) => {
-                    Estimate::seen(figure(one) * seen.factor.powi(power), seen.spread, seen)
+                    let faster = Estimate::seen(seen.factor, seen.spread, seen);
+                    faster.map(|factor| figure(one) * pace.faster(one, factor).powi(power))
                 }
                 (Known::OfClass(Residual { spread: own, .. }, _) | Known::Spread(own), _) => {
                     Estimate::of(&runs.iter().map(figure).collect::<Vec<_>>(), *own)
@@ -367,6 +377,7 @@ impl Forecast {
             };
             as_seen.reaching(runs.others().map(|other| of(std::slice::from_ref(other))))
         };
+        let over = |figure: &dyn Fn(&Outcome) -> f64, power: i32| over_at(pace, figure, power);
         // What transfers were longer by says nothing of syncs.
         let latencies = |of: &dyn Fn(&Outcome) -> &Histogram, are_transfers: bool| {
             let mut least = 0.0_f64;
@@ -377,14 +388,14 @@ impl Forecast {
                         let of = |one: &Outcome| seen.latency(share, of(one).count(), plain(one));
                         of(one).reaching(runs.others().map(of))
                     }
-                    _ => over(&plain, -1),
+                    _ => over_at(Pace::default(), &plain, -1),
                 };
                 // Factors of neighbours differ, and what fewer calls exceed is no shorter.
                 least = least.max(estimate.value);
                 Estimate { value: least, high: estimate.high.max(least), ..estimate }
             });
             let [median_ns, p90_ns, p99_ns, p999_ns] = estimates;
-            let mean_ns = over(&|one| of(one).mean() * one.ns_per_tick, -1);
+            let mean_ns = over_at(Pace::default(), &|one| of(one).mean() * one.ns_per_tick, -1);
             Latencies {
                 calls: drawn.first().map_or(0, |one| of(one).count()),
                 mean_ns,

@@ -1,7 +1,7 @@
 //! How the threads of jobs hang together: the CPUs that they find, what each has under way, and whose end others wait for.
 
 use fathom_model::io_path::{Ends, Queueing};
-use fathom_program::job::{Direction, Engine, Job};
+use fathom_program::job::{Direction, Engine, Job, Layout, Pattern};
 use fathom_run::load::groups;
 
 use crate::model::{Parameters, Queued, Scalar, Works};
@@ -48,7 +48,9 @@ pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
 /// do besides.
 pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
     let goes_on = match job.engine {
-        Engine::IoUring | Engine::Libaio if job.direct => parameters.choices.queued == Queued::Together,
+        Engine::IoUring | Engine::Libaio if job.direct => {
+            parameters.choices.queued == Queued::Together && !extends(job, parameters)
+        }
         Engine::IoUring => !job.does(Direction::Write),
         _ => false,
     };
@@ -75,6 +77,14 @@ pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
             near: (parameters[Scalar::ServerNear] as u64, parameters[Scalar::ServerNearShare]),
         }
     })
+}
+
+/// Whether each write makes its file longer, and the file system then waits for it. Source: `ext4_dio_write_iter`,
+/// IOMAP_DIO_FORCE_WAIT.
+fn extends(job: &Job, parameters: &Parameters) -> bool {
+    let is_short = matches!(job.layout(), Layout::Empty | Layout::Allocated { keeps_size: true });
+    let is_ext4 = parameters.choices.journal.is_jbd2();
+    is_ext4 && is_short && job.pattern == Pattern::Sequential && job.does(Direction::Write)
 }
 
 /// How many transfers each thread of jobs has handed over that are made one after the other, at the moment when it takes the result of
@@ -116,7 +126,7 @@ pub(super) fn ends(jobs: &[Job]) -> Ends {
 mod tests {
     use std::time::Duration;
 
-    use fathom_program::job::{Depth, Others, Pattern};
+    use fathom_program::job::{Depth, Others};
 
     use super::super::predict;
     use super::super::tests::{QUICK, job, silent};
@@ -133,6 +143,21 @@ mod tests {
         let predicted = predict(&[first, second], &model, QUICK).unwrap();
         assert!(predicted.outcomes[0][0].elapsed_ns > 256 * 10_000);
         assert_eq!(predicted.outcomes[1][0].elapsed_ns, cold.outcomes[0][0].elapsed_ns);
+    }
+
+    #[test]
+    fn writes_that_make_a_file_longer_are_under_way_one_at_a_time_on_ext4() {
+        let mut model = silent();
+        let mut queued = Job { direct: true, read_percent: 0, engine: Engine::Libaio, ..job("queued") };
+        queued.depth.most = 8;
+        let mut took = |allocate, journal: &str| {
+            model.set(&format!("journal={journal}")).unwrap();
+            let job = Job { allocate, ..queued.clone() };
+            predict(&[job], &model, QUICK).unwrap().outcomes[0][0].elapsed_ns
+        };
+        let [allocated, longer] = [true, false].map(|allocate| took(allocate, "ordered"));
+        assert!(longer > 4 * allocated, "{longer} ns, and {allocated} where its space is allocated");
+        assert_eq!(took(false, "price"), allocated);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::counted::Counted;
 use super::forecast::{Known, Runs, own_error, unvalidated};
+use super::pace::Pace;
 pub use super::replay::Replay;
 use super::{Forecast, Settings, drawn_sets, near_limits};
 use crate::model::{Model, Parameters, Scalar};
@@ -62,7 +63,13 @@ pub fn predict_trace(
     let names: Vec<&str> = parts.iter().map(|(class, _)| class.as_str()).collect();
     let class = format!("trace: {}", names.join(", "));
     let runs = Runs { drawn, near_limits, ..Runs::default() };
-    Ok((Forecast { caveats, ..Forecast::new(name, class, &Known::Spread(own), &directions, &runs) }, plain))
+    Ok((
+        Forecast {
+            caveats,
+            ..Forecast::new(name, class, &Known::Spread(own), &directions, &runs, Pace::default())
+        },
+        plain,
+    ))
 }
 
 /// One run of a replay on a machine that has just been started.

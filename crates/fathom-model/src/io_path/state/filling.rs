@@ -81,8 +81,9 @@ impl State {
         }
     }
 
-    /// What a write with O_DIRECT changes of a file besides its data; `now` in ns since the machine was started.
-    pub(crate) fn written_past_cache(&mut self, file: FileId, [position, end]: [u64; 2], now: u64) {
+    /// What a write with O_DIRECT changes of a file besides its data; `now` in ns since the machine was started. Returns whether it
+    /// has blocks that were never written.
+    pub(crate) fn written_past_cache(&mut self, file: FileId, [position, end]: [u64; 2], now: u64) -> bool {
         let pages = [position / PAGE, end.div_ceil(PAGE)];
         let extended = self.files.write(file, [position, end], self.writeback.jiffy_of(now));
         let change = Change {
@@ -93,6 +94,7 @@ impl State {
         self.journal.change(file, change, now);
         let pointers = self.allocation.written(file, pages);
         self.journal.change_pointers(pointers);
+        extended.new_blocks > 0
     }
 
     /// Wakes the flusher if reclaim has found dirty folios alone.

@@ -107,6 +107,23 @@ fn a_server_on_its_callers_cpu_answers_sooner_until_it_leaves() {
 }
 
 #[test]
+fn blocks_that_were_never_written_take_a_direct_write_longer_once() {
+    let mut parameters = silent();
+    for (name, value) in [("unwritten_call", "3us"), ("unwritten_byte", "2")] {
+        parameters.set(name, value).unwrap();
+    }
+    let mut state = State::new(&parameters);
+    let file = state.create();
+    state.lengthen(file, 1 << 20);
+    state.files.of(file).is_direct = true;
+    let write = |page: u64| Call::new(CallKind::Write, file).at(page * 4096, 4096);
+    let calls = [0, 0, 7, 7].map(write).to_vec();
+    let state = Path::new(&parameters).run(repeated(calls, 1), state, 1);
+    let took: Vec<_> = state.done().iter().map(|done| done.took_ns()).collect();
+    assert_eq!([took[0] - took[1], took[2] - took[3]], [3_000 + 2 * 4096; 2]);
+}
+
+#[test]
 fn on_a_disk_it_is_the_order_of_requests_that_counts() {
     let mut parameters = silent();
     parameters.set("device", "disk_with_seeks").unwrap();
