@@ -38,6 +38,11 @@ pub struct Plan {
     pub background: u16,
     /// How much longer a read takes for each page of 4 KiB asked of the server.
     pub page: Duration,
+    /// How much longer a read takes where it asks for a page that is not in the server's memory: one that was not read
+    /// since it was written. Zero where all files are in memory.
+    pub cold: Duration,
+    /// Bytes that the server brings into its memory, from where a request ends, after two requests in order.
+    pub ahead: u64,
     /// How much longer a write takes for each block that had no space yet.
     pub new_block: Duration,
     /// What `stat(2)` says of the space of a file.
@@ -158,6 +163,8 @@ impl Default for Plan {
             threads: 2,
             background: 16,
             page: Duration::ZERO,
+            cold: Duration::ZERO,
+            ahead: 0,
             new_block: Duration::ZERO,
             blocks: Blocks::Taken,
             opening: Opening::Keeps,
@@ -171,7 +178,7 @@ impl FromStr for Plan {
     type Err = String;
 
     /// `block=BYTES`, `size=BYTES`, `call=TIME`, `page=TIME`, `new_block=TIME`, `rtt=TIME`, `flush=TIME`, `attr=TIME`,
-    /// `entry=TIME`, `negative=TIME`, `max_read=BYTES`, `max_write=BYTES`, `cache=writeback`,
+    /// `cold=TIME`, `ahead=BYTES`, `entry=TIME`, `negative=TIME`, `max_read=BYTES`, `max_write=BYTES`, `cache=writeback`,
     /// `write=late`, `threads=N`, `background=N`, `st_blocks=length`, `st_blocks=BYTES`,
     /// `open=direct`, `open=drops`, `unlink=hides`, and faults:
     /// `eio=CALL@N`, `eintr=CALL@N`, `short=CALL@N`, `hang=CALL@N:TIME` and `enospc=BYTES`, where `N+` means the
@@ -199,6 +206,8 @@ impl Plan {
             "size" => self.size_bytes = value.parse().ok()?,
             "call" => self.call = duration(value)?,
             "page" => self.page = duration(value)?,
+            "cold" => self.cold = duration(value)?,
+            "ahead" => self.ahead = value.parse().ok()?,
             "rtt" => self.round_trip = duration(value)?,
             "flush" => self.flush = duration(value)?,
             "attr" => self.attributes = duration(value)?,
@@ -291,6 +300,8 @@ mod tests {
         assert_eq!(read(words), far);
         let many = Plan { writes: Writes::Late, threads: 12, background: 8, ..usual() };
         assert_eq!(read("write=late,threads=12,background=8"), many);
+        let reading_ahead = Plan { cold: Duration::from_millis(2), ahead: 65536, ..usual() };
+        assert_eq!(read("cold=2ms,ahead=65536"), reading_ahead);
         let fault = |happens, call, when| Fault { happens, call, when };
         let faults = [
             fault(Happens::Fails(Errno::EIO), Call::Unlink, When::From(1)),
