@@ -75,6 +75,10 @@ pub struct Served {
     pub threads: u16,
     /// The most requests that the kernel sends at once, for reading ahead and for writing back.
     pub background: u16,
+    /// How much longer a read takes of what the server does not have in its memory; zero where it has everything.
+    pub cold: Duration,
+    /// Bytes that the server reads ahead after two reads in order.
+    pub ahead: u64,
 }
 
 /// The layout of files that a format was made with. Sizes in bytes.

@@ -43,6 +43,7 @@ mod request_size_write;
 mod requests;
 mod requests_in_flight;
 mod round_trip;
+mod server_readahead;
 mod session;
 mod silence;
 mod sync_latency;
@@ -95,6 +96,7 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &request_size_write::REQUEST_SIZE_WRITE,
     &requests_in_flight::RequestsInFlight,
     &write_path::WritePath,
+    &server_readahead::ServerReadahead,
     &page_cache_capacity::PageCacheCapacity,
     &page_cache_policy::PageCachePolicy,
     &dirty_throttle_point::DirtyThrottlePoint,

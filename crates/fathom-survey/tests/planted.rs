@@ -108,8 +108,20 @@ fn drawn(seed: u64) -> Case {
     let read = 4 * pages(dice, write.max(USUAL_READ_KIB) / 4);
     let writes = [Writes::Through, Writes::Cached, Writes::Late][dice.random_range(0..3)];
     let requests = [0; 2].map(|_| dice.random_range(2..=24));
-    let served = Served::planted(believed, round_trip, [read, write], requests, writes);
+    let [cold, ahead] = elsewhere(seed);
+    let served =
+        Served::planted(believed, round_trip, [read, write], requests, writes).reading_ahead(cold, ahead);
     served.case(format!("fuse-drawn{seed}"))
+}
+
+/// Microseconds that a read takes longer of what is not in the server's memory, and KiB that it reads ahead: half of the
+/// servers have everything in memory, and a fourth of the others reads nothing ahead. Drawn apart, so that all else of a
+/// seed stays what it was.
+fn elsewhere(seed: u64) -> [u64; 2] {
+    let dice = &mut Pcg64Mcg::seed_from_u64(!seed);
+    let cold = between(dice, 200.0, 5000.0);
+    let ahead = if dice.random_range(0..4) == 0 { 0 } else { 4 * between(dice, 1.0, 700.0) };
+    if dice.random_range(0..2) == 0 { [cold, ahead] } else { [0, 0] }
 }
 
 /// A whole number, each factor as likely as any other.
@@ -126,6 +138,7 @@ fn check_draws() {
         assert_eq!((plan.round_trip, plan.writes), (served.round_trip, served.writes));
         assert!((2..=24).contains(&plan.threads) && served.read_request >= 4096);
         assert!(served.attributes < Duration::from_secs(2));
+        assert_eq!((plan.cold, plan.ahead), (served.cold, served.ahead));
         assert_eq!(case, drawn(seed));
     }
 }

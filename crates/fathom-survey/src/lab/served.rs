@@ -29,7 +29,16 @@ impl Served {
             writes,
             threads,
             background,
+            cold: Duration::ZERO,
+            ahead: 0,
         }
+    }
+
+    /// The same on a server that does not keep what is written in its memory: microseconds that a read from elsewhere
+    /// takes longer, and KiB that it reads ahead.
+    #[must_use]
+    pub fn reading_ahead(self, cold: u64, ahead: u64) -> Self {
+        Self { cold: Duration::from_micros(cold), ahead: ahead * KIB, ..self }
     }
 
     /// The words of a plan of the lab's file system.
@@ -40,8 +49,12 @@ impl Served {
             Writes::Cached => ",cache=writeback",
             Writes::Late => ",write=late",
         };
+        let cold = match self.cold.is_zero() {
+            true => String::new(),
+            false => format!(",cold={}ns,ahead={}", ns(self.cold), self.ahead),
+        };
         format!(
-            "size={IMAGE_BYTES},attr={}ns,entry={}ns,negative={}ns,rtt={}ns,max_read={},max_write={},threads={},background={}{writes}",
+            "size={IMAGE_BYTES},attr={}ns,entry={}ns,negative={}ns,rtt={}ns,max_read={},max_write={},threads={},background={}{writes}{cold}",
             ns(self.attributes),
             ns(self.names),
             ns(self.absences),
@@ -72,11 +85,13 @@ pub(super) fn served_cases() -> Vec<Case> {
         ([500, 2000, 1500], 300, [256, 1024], [8, 12], Writes::Late),
         ([2500, 300, 800], 1000, [100, 48], [16, 12], Writes::Through),
     ];
-    planted
-        .map(|(believed, round_trip, kib, requests, writes)| {
-            let [attributes, names, absences] = believed;
-            let served = Served::planted(believed, round_trip, kib, requests, writes);
-            served.case(format!("fuse-served{attributes}-{names}-{absences}"))
-        })
-        .into()
+    // All is in memory on two servers, one reads ahead, and one reads nothing ahead.
+    let elsewhere = [[0, 0], [1000, 128], [0, 0], [2000, 0]];
+    let all = planted.into_iter().zip(elsewhere);
+    all.map(|((believed, round_trip, kib, requests, writes), [cold, ahead])| {
+        let [attributes, names, absences] = believed;
+        let served = Served::planted(believed, round_trip, kib, requests, writes).reading_ahead(cold, ahead);
+        served.case(format!("fuse-served{attributes}-{names}-{absences}"))
+    })
+    .collect()
 }
