@@ -114,13 +114,16 @@ struct Spent {
 fn found(session: &mut Session<'_>) -> Answer<([u64; 2], usize)> {
     remembered::round_trip(session)?;
     let mut spent = Spent::default();
-    for kib in DISTANCES {
+    for (nearer, kib) in DISTANCES.into_iter().enumerate() {
         let distances: Vec<u64> = kib.iter().map(|kib| kib * KIB).collect();
         match looked_at(session, &mut spent, &distances)? {
             Ahead::All => {}
             Ahead::Nothing => return Ok(([0, 0], spent.reads)),
             Ahead::Until(read, unread) => {
                 return Ok(([distances[read - 1] + PAGE, distances[unread]], spent.reads));
+            }
+            Ahead::NoDifference if nearer > 0 => {
+                return inconclusive("first reads took longer than later ones at first, and then no longer");
             }
             Ahead::NoDifference => {
                 return inconclusive(

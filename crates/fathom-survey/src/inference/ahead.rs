@@ -36,7 +36,7 @@ pub enum Ahead {
     Unclear(&'static str),
 }
 
-/// Probes between those that were read ahead and those that were not that may be unclear.
+/// Probes that may be unclear: the one at which a window ends, or one at which a server goes on to read the next window.
 const MOST_UNCLEAR: usize = 1;
 
 /// What regions, in the order of time, show; a first read must take longer than a later one by `least`.
@@ -70,13 +70,16 @@ pub fn judged(regions: &[Region], least: f64) -> Ahead {
     let count = regions.iter().map(|region| region.probes.len()).min().unwrap_or(0);
     let slow: Vec<Option<bool>> =
         (0..count).map(|at| is_slow(&column(&|region| region.probes[at]))).collect();
-    let read = slow.iter().take_while(|slow| **slow == Some(false)).count();
-    let unread = slow.iter().rev().take_while(|slow| **slow == Some(true)).count();
+    let unclear = slow.iter().filter(|slow| slow.is_none()).count();
+    let farthest = slow.iter().rposition(|slow| *slow == Some(false));
+    let unread = slow.iter().position(|slow| *slow == Some(true)).unwrap_or(count);
     let last = column(&|region| region.last);
-    match (read, unread) {
-        _ if read == count => Ahead::All,
-        (0, _) if unread == count && is_slow(&last) == Some(true) => Ahead::Nothing,
-        (1.., 1..) if read + unread + MOST_UNCLEAR >= count => Ahead::Until(read, count - unread),
+    match farthest {
+        None if unread == 0 && unclear == 0 && is_slow(&last) == Some(true) => Ahead::Nothing,
+        Some(farthest) if farthest + 1 == count && unread == count && unclear <= MOST_UNCLEAR => Ahead::All,
+        Some(farthest) if farthest < unread && unread < count && unclear <= MOST_UNCLEAR => {
+            Ahead::Until(farthest + 1, unread)
+        }
         _ => Ahead::Unclear("what is read ahead has no clear end"),
     }
 }
@@ -180,6 +183,10 @@ mod tests {
         };
         unclear(&mut regions, 4);
         assert_eq!(judged(&regions, LEAST), Ahead::Until(4, 5));
+        // Linux reads on at a page in the midst of what it has read ahead.
+        let mut marked = planted(9, 20, [200.0, 800.0, 0.02], 4);
+        marked.iter_mut().step_by(3).for_each(|region| region.probes[1] = region.first);
+        assert_eq!(judged(&marked, LEAST), Ahead::Until(4, 4));
         unclear(&mut regions, 5);
         assert!(matches!(judged(&regions, LEAST), Ahead::Unclear(_)));
     }
