@@ -14,6 +14,7 @@
 #![cfg(target_os = "linux")]
 
 mod faults;
+mod memory;
 mod plan;
 mod server;
 mod stripes;
@@ -42,6 +43,15 @@ pub struct Served(Option<BackgroundSession>);
 /// # Errors
 /// EPERM without CAP_SYS_ADMIN and without `fusermount3`; ENODEV or ENOENT without FUSE.
 pub fn mount(point: &Path, plan: Plan) -> io::Result<Served> {
+    clients(&[point], plan)?.pop().ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+/// Mounts one new, empty file system at several points, each with caches of its own, as that of a server with several
+/// clients is.
+///
+/// # Errors
+/// As [`mount`].
+pub fn clients(points: &[&Path], plan: Plan) -> io::Result<Vec<Served>> {
     let mut config = Config::default();
     config.mount_options = vec![
         MountOption::FSName(SUBTYPE.to_owned()),
@@ -51,8 +61,9 @@ pub fn mount(point: &Path, plan: Plan) -> io::Result<Served> {
     config.mount_options.extend(plan.max_read.map(|bytes| MountOption::CUSTOM(format!("max_read={bytes}"))));
     // More than one: while one call hangs, others are still served.
     config.n_threads = Some(plan.threads.into());
-    let session = Session::new(server::Server::new(plan), point, &config)?;
-    session.spawn().map(|session| Served(Some(session)))
+    let server = server::Server::new(plan);
+    let serve = |point: &&Path| Session::new(server.clone(), point, &config)?.spawn();
+    points.iter().map(|point| serve(point).map(|session| Served(Some(session)))).collect()
 }
 
 impl Served {

@@ -40,6 +40,11 @@ pub struct Plan {
     pub background: u16,
     /// How much longer a read takes for each page of 4 KiB asked of the server.
     pub page: Duration,
+    /// How much longer a read takes where it asks for a page that is not in the server's memory: one that was not read
+    /// since it was written. Zero where all files are in memory.
+    pub cold: Duration,
+    /// Bytes that the server brings into its memory, from where a request ends, after two requests in order.
+    pub ahead: u64,
     /// How much longer a write takes for each block that had no space yet.
     pub new_block: Duration,
     /// What `stat(2)` says of the space of a file.
@@ -162,6 +167,8 @@ impl Default for Plan {
             threads: 2,
             background: 16,
             page: Duration::ZERO,
+            cold: Duration::ZERO,
+            ahead: 0,
             new_block: Duration::ZERO,
             blocks: Blocks::Taken,
             opening: Opening::Keeps,
@@ -176,7 +183,7 @@ impl FromStr for Plan {
     type Err = String;
 
     /// `block=BYTES`, `size=BYTES`, `call=TIME`, `page=TIME`, `new_block=TIME`, `rtt=TIME`, `flush=TIME`, `attr=TIME`,
-    /// `entry=TIME`, `negative=TIME`, `max_read=BYTES`, `max_write=BYTES`, `cache=writeback`,
+    /// `cold=TIME`, `ahead=BYTES`, `entry=TIME`, `negative=TIME`, `max_read=BYTES`, `max_write=BYTES`, `cache=writeback`,
     /// `write=late`, `threads=N`, `background=N`, `st_blocks=length`, `st_blocks=BYTES`,
     /// `open=direct`, `open=drops`, `unlink=hides`, `stripe=BYTES`, `stripes=N`, `layout=ceph`, `layout=lustre`, and faults:
     /// `eio=CALL@N`, `eintr=CALL@N`, `short=CALL@N`, `hang=CALL@N:TIME` and `enospc=BYTES`, where `N+` means the
@@ -209,6 +216,8 @@ impl Plan {
             "size" => self.size_bytes = value.parse().ok()?,
             "call" => self.call = duration(value)?,
             "page" => self.page = duration(value)?,
+            "cold" => self.cold = duration(value)?,
+            "ahead" => self.ahead = value.parse().ok()?,
             "rtt" => self.round_trip = duration(value)?,
             "flush" => self.flush = duration(value)?,
             "attr" => self.attributes = duration(value)?,
@@ -308,6 +317,8 @@ mod tests {
         let lustre = Stripes { bytes: 1 << 20, count: 12, layout: Layout::Lustre };
         assert_eq!(read("stripe=1048576,stripes=12,layout=lustre").stripes, Some(lustre));
         assert_eq!(read("layout=ceph").stripes, Some(Stripes::default()));
+        let reading_ahead = Plan { cold: Duration::from_millis(2), ahead: 65536, ..usual() };
+        assert_eq!(read("cold=2ms,ahead=65536"), reading_ahead);
         let fault = |happens, call, when| Fault { happens, call, when };
         let faults = [
             fault(Happens::Fails(Errno::EIO), Call::Unlink, When::From(1)),

@@ -5,8 +5,8 @@ mod common;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
@@ -17,15 +17,17 @@ use fuser::{
 
 use self::common::{answer, own_ids, times, wait};
 use crate::faults::{Count, Fate};
+use crate::memory::Memory;
 use crate::plan::{Blocks, Call, Opening, Plan, Writes};
 use crate::tree::{Body, Node, Tree};
 
 const PAGE: u64 = 4096;
 
-#[derive(Debug)]
+/// What serves one mount; its clones serve other mounts of the same tree.
+#[derive(Debug, Clone)]
 pub(crate) struct Server {
     plan: Plan,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug)]
@@ -38,6 +40,7 @@ struct State {
     hidden: HashMap<u64, (u64, OsString)>,
     /// Files of which something was written that the next flush takes a round trip for.
     late: HashSet<u64>,
+    memory: Memory,
 }
 
 impl Server {
@@ -47,13 +50,14 @@ impl Server {
         let tree = Tree::new(plan.block_bytes, owner);
         Self {
             plan,
-            state: Mutex::new(State {
+            state: Arc::new(Mutex::new(State {
                 tree,
                 count: Count::default(),
                 open: HashMap::new(),
                 hidden: HashMap::new(),
                 late: HashSet::new(),
-            }),
+                memory: Memory::default(),
+            })),
         }
     }
 
@@ -152,6 +156,17 @@ impl Server {
         }
     }
 
+    /// How long a read waits until its data are in the server's memory; a hole has none.
+    fn cold(&self, number: u64, offset: u64, bytes: u64) -> Duration {
+        let State { tree, memory, .. } = &mut *self.state();
+        match tree.seek(number, offset, true) {
+            Ok(Some(data)) if data < offset + bytes => {
+                memory.read(&self.plan, number, offset, bytes, Instant::now())
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
     fn write_down(&self, number: u64, offset: u64, data: &[u8]) -> Result<u32, Errno> {
         let new = {
             let state = self.state();
@@ -165,6 +180,7 @@ impl Server {
         let kept = if short { data.len() / 2 } else { data.len() };
         let mut state = self.state();
         state.tree.write(number, offset, &data[..kept])?;
+        state.memory.write(number, offset, kept as u64);
         if self.plan.writes == Writes::Late {
             state.late.insert(number);
         }
@@ -204,7 +220,11 @@ impl Filesystem for Server {
     }
 
     fn forget(&self, _: &Request, number: INodeNo, references: u64) {
-        self.state().tree.forget(number.0, references);
+        let state = &mut *self.state();
+        state.tree.forget(number.0, references);
+        if state.tree.node(number.0).is_err() {
+            state.memory.remove(number.0);
+        }
     }
 
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
@@ -371,7 +391,8 @@ impl Filesystem for Server {
         reply: ReplyData,
     ) {
         let pages = u64::from(size).div_ceil(PAGE);
-        let data = self.meet(Call::Read, 0, times(self.plan.page, pages)).and_then(|short| {
+        let cold = self.cold(number.0, offset, size.into());
+        let data = self.meet(Call::Read, 0, times(self.plan.page, pages) + cold).and_then(|short| {
             let length = if short { size / 2 } else { size };
             self.state().tree.read(number.0, offset, length as usize)
         });

@@ -77,6 +77,10 @@ pub struct Served {
     pub background: u16,
     /// How the mount says that files are divided among servers; none where it says nothing of it.
     pub stripes: Option<Stripes>,
+    /// How much longer a read takes of what the server does not have in its memory; zero where it has everything.
+    pub cold: Duration,
+    /// Bytes that the server reads ahead after two reads in order.
+    pub ahead: u64,
 }
 
 /// The layout of files that a format was made with. Sizes in bytes.

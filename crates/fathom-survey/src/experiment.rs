@@ -43,6 +43,7 @@ mod request_size_write;
 mod requests;
 mod requests_in_flight;
 mod round_trip;
+mod server_readahead;
 mod session;
 mod silence;
 mod stripe_count;
@@ -100,6 +101,7 @@ pub const REGISTRY: &[&dyn Experiment] = &[
     &stripe_size::STRIPE_SIZE,
     &stripe_count::STRIPE_COUNT,
     &write_path::WritePath,
+    &server_readahead::ServerReadahead,
     &page_cache_capacity::PageCacheCapacity,
     &page_cache_policy::PageCachePolicy,
     &dirty_throttle_point::DirtyThrottlePoint,

@@ -1,5 +1,6 @@
 //! From samples to an estimate. Nothing here touches a machine, a witness or a declaration.
 
+pub mod ahead;
 pub mod carrying;
 pub mod combs;
 pub mod commits;

@@ -112,8 +112,20 @@ fn drawn(seed: u64) -> Case {
     let bytes = 65536 * pages(dice, 256) as u32;
     let count = pages(dice, 64) as u16;
     let stripes = layout.map(|layout| Stripes { bytes, count, layout });
-    let served = Served::planted(believed, round_trip, [read, write], requests, writes, stripes);
+    let [cold, ahead] = elsewhere(seed);
+    let served = Served::planted(believed, round_trip, [read, write], requests, writes, stripes)
+        .reading_ahead(cold, ahead);
     served.case(format!("fuse-drawn{seed}"))
+}
+
+/// Microseconds that a read takes longer of what is not in the server's memory, and KiB that it reads ahead: half of the
+/// servers have everything in memory, and a fourth of the others reads nothing ahead. Drawn apart, so that all else of a
+/// seed stays what it was.
+fn elsewhere(seed: u64) -> [u64; 2] {
+    let dice = &mut Pcg64Mcg::seed_from_u64(!seed);
+    let cold = between(dice, 200.0, 5000.0);
+    let ahead = if dice.random_range(0..4) == 0 { 0 } else { 4 * between(dice, 1.0, 700.0) };
+    if dice.random_range(0..2) == 0 { [cold, ahead] } else { [0, 0] }
 }
 
 /// A whole number, each factor as likely as any other.
@@ -131,6 +143,7 @@ fn check_draws() {
         assert_eq!(plan.stripes, served.stripes);
         assert!((2..=24).contains(&plan.threads) && served.read_request >= 4096);
         assert!(served.attributes < Duration::from_secs(2));
+        assert_eq!((plan.cold, plan.ahead), (served.cold, served.ahead));
         assert_eq!(case, drawn(seed));
     }
 }

@@ -13,6 +13,8 @@ Settings of --plan. BYTES and N are whole numbers; TIME is a number with a unit,
     call=TIME          what each call takes
     rtt=TIME           added to each request to the server, those that look names up and close files included
     page=TIME          added to a read for each page of 4 KiB
+    cold=TIME          added to a read of what the server has not read since it was written
+    ahead=BYTES        what the server reads ahead after two reads in order, where cold= is given
     new_block=TIME     added to a write for each new block
     flush=TIME         added to the close of a file
     attr=TIME          how long the kernel may keep attributes (3600s)

@@ -31,7 +31,16 @@ impl Served {
             threads,
             background,
             stripes,
+            cold: Duration::ZERO,
+            ahead: 0,
         }
+    }
+
+    /// The same on a server that does not keep what is written in its memory: microseconds that a read from elsewhere
+    /// takes longer, and KiB that it reads ahead.
+    #[must_use]
+    pub fn reading_ahead(self, cold: u64, ahead: u64) -> Self {
+        Self { cold: Duration::from_micros(cold), ahead: ahead * KIB, ..self }
     }
 
     /// The words of a plan of the lab's file system.
@@ -46,8 +55,12 @@ impl Served {
             let layout = if layout == Layout::Ceph { "ceph" } else { "lustre" };
             format!(",stripe={bytes},stripes={count},layout={layout}")
         });
+        let cold = match self.cold.is_zero() {
+            true => String::new(),
+            false => format!(",cold={}ns,ahead={}", ns(self.cold), self.ahead),
+        };
         format!(
-            "size={IMAGE_BYTES},attr={}ns,entry={}ns,negative={}ns,rtt={}ns,max_read={},max_write={},threads={},background={}{writes}{stripes}",
+            "size={IMAGE_BYTES},attr={}ns,entry={}ns,negative={}ns,rtt={}ns,max_read={},max_write={},threads={},background={}{writes}{stripes}{cold}",
             ns(self.attributes),
             ns(self.names),
             ns(self.absences),
@@ -79,11 +92,13 @@ pub(super) fn served_cases() -> Vec<Case> {
         ([500, 2000, 1500], 300, [256, 1024], [8, 12], Writes::Late, stripes(65536, 5, Layout::Ceph)),
         ([2500, 300, 800], 1000, [100, 48], [16, 12], Writes::Through, stripes(1 << 20, 4, Layout::Lustre)),
     ];
-    planted
-        .map(|(believed, round_trip, kib, requests, writes, stripes)| {
-            let [attributes, names, absences] = believed;
-            let served = Served::planted(believed, round_trip, kib, requests, writes, stripes);
-            served.case(format!("fuse-served{attributes}-{names}-{absences}"))
-        })
-        .into()
+    // All is in memory on two servers, one reads ahead, and one reads nothing ahead.
+    let elsewhere = [[0, 0], [1000, 128], [0, 0], [2000, 0]];
+    let all = planted.into_iter().zip(elsewhere);
+    all.map(|((believed, round_trip, kib, requests, writes, stripes), [cold, ahead])| {
+        let [attributes, names, absences] = believed;
+        let served = Served::planted(believed, round_trip, kib, requests, writes, stripes);
+        served.reading_ahead(cold, ahead).case(format!("fuse-served{attributes}-{names}-{absences}"))
+    })
+    .collect()
 }

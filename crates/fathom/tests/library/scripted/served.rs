@@ -5,8 +5,14 @@ use fathom_scripted::{Metadata, Noise, Script, Server, Writes};
 
 use super::{SIGMAS, Score, ask, is_silent_on_noise};
 
-const QUESTIONS: [&str; 5] =
-    ["round_trip", "request_size_read", "request_size_write", "requests_in_flight", "write_path"];
+const QUESTIONS: [&str; 6] = [
+    "round_trip",
+    "request_size_read",
+    "request_size_write",
+    "requests_in_flight",
+    "server_readahead",
+    "write_path",
+];
 
 /// A machine whose server takes from 0.1 to 3 ms to answer.
 fn served(seed: u64, server: Server) -> Script {
@@ -100,6 +106,14 @@ fn writes_to_a_device_are_cached_and_nothing_goes_to_a_server() {
         assert_eq!(finding.status, Status::NotApplicable, "seed {seed}: {finding:?}");
     }
     score.assert_right("write_path on a device");
+}
+
+#[test]
+fn a_server_that_has_everything_in_memory_does_not_tell_how_far_it_reads_ahead() {
+    for seed in 0..24 {
+        let finding = ask(served(seed, Server::default()), "server_readahead");
+        assert_eq!(finding.status, Status::Inconclusive, "seed {seed}: {finding:?}");
+    }
 }
 
 #[test]
