@@ -10,6 +10,6 @@ pub mod trial;
 pub mod single_runs;
 pub mod calibration;
 pub mod sweep;
-pub mod two_lists;
+pub mod kernel_cache;
 pub mod explanation;
 pub mod validation;

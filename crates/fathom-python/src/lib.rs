@@ -431,8 +431,8 @@ mod _native {
     use super::table::table;
     #[pymodule_export]
     use super::trace::{
-        trace_accesses, trace_hit_ratios, trace_import, trace_look, trace_origin, trace_plan, trace_record,
-        trace_show, trace_shown, trace_stream, trace_two_lists,
+        trace_accesses, trace_hit_ratios, trace_import, trace_kernel_cache, trace_look, trace_origin,
+        trace_plan, trace_record, trace_show, trace_shown, trace_stream,
     };
     #[pymodule_export]
     use super::{

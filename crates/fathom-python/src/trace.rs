@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
+use fathom::kernel_cache::{self, Reclaim};
 use fathom::results::{Json, NamedTrace};
-use fathom::two_lists;
 use fathom_trace::format::arrow;
 use fathom_trace::import::{self, Format};
 use fathom_trace::record::{self, Method, Subject};
@@ -60,10 +60,17 @@ pub(crate) fn trace_accesses(py: Python<'_>, path: PathBuf, out: PathBuf) -> PyR
     work(py, 1, false, write)?.map_err(traced)
 }
 
-/// The hit ratios of page caches of some sizes in bytes, by the kernel's two lists.
+/// The hit ratios of page caches of some sizes in bytes, by the kernel's two lists or by its generations.
 #[pyfunction]
-pub(crate) fn trace_two_lists(py: Python<'_>, path: PathBuf, sizes: Vec<u64>) -> PyResult<Vec<f64>> {
-    work(py, 1, false, move |_| two_lists::hit_ratios(&path, &sizes))?.map_err(traced)
+pub(crate) fn trace_kernel_cache(
+    py: Python<'_>,
+    path: PathBuf,
+    policy: &str,
+    sizes: Vec<u64>,
+) -> PyResult<Vec<f64>> {
+    let found = Reclaim::ALL.iter().find(|reclaim| reclaim.word() == policy);
+    let reclaim = *found.ok_or_else(|| traced(format!("the kernel has no policy '{policy}'")))?;
+    work(py, 1, false, move |_| kernel_cache::hit_ratios(&path, reclaim, &sizes))?.map_err(traced)
 }
 
 /// How a trace is shown in stretches, and how many there are.

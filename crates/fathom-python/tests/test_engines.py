@@ -110,20 +110,23 @@ class Policies(unittest.TestCase):
                 text.writelines(f"{at % 2},R,{block * 4096},8192,{10**15 + at}\n" for at, block in enumerate(blocks))
             trace = Trace.import_(log, out)
             sizes = [at * 4096 for at in (128, 256, 1024, 4096)]
-            found = trace.hit_ratios(["LRU", "FIFO", "S3FIFO", "ARC", "two_lists"], cache_bytes=sizes).rows()
+            found = trace.hit_ratios(["LRU", "FIFO", "S3FIFO", "ARC", "two_lists", "generations"], cache_bytes=sizes).rows()
             self.assertEqual([row["cache_bytes"] for row in found], sizes)
             for row in found:
                 self.assertAlmostEqual(row["hit_ratio"], row["LRU"], places=9)
             middle = found[2]
             self.assertGreater(len({round(middle[name], 3) for name in ("LRU", "FIFO", "ARC")}), 1)
-            self.assertAlmostEqual(found[3]["two_lists"], found[3]["LRU"], places=9)
+            for name in ("two_lists", "generations"):
+                self.assertAlmostEqual(found[3][name], found[3]["LRU"], places=9)
             with open(log, "w", encoding="utf-8") as text:
                 # 64 blocks twice, and 400 others once, again and again: the kernel keeps the former, and LRU nothing.
                 rounds = [at for turn in range(20) for at in [*range(64), *range(64), *range(1000 + 400 * turn, 1400 + 400 * turn)]]
                 text.writelines(f"1,R,{block * 4096},4096,{10**15 + at}\n" for at, block in enumerate(rounds))
-            (row,) = Trace.import_(log, os.path.join(folder, "scans.parquet")).hit_ratios(["LRU", "two_lists"], cache_bytes=[1 << 20]).rows()
+            (row,) = Trace.import_(log, os.path.join(folder, "scans.parquet")).hit_ratios(["LRU", "two_lists", "generations"], cache_bytes=[1 << 20]).rows()
             self.assertAlmostEqual(row["LRU"], 64 / 528, places=9)
             self.assertAlmostEqual(row["two_lists"], (128 * 20 - 64) / (528 * 20), delta=0.01)
+            # Generations protect what is read twice once it has come back, from the third round on.
+            self.assertAlmostEqual(row["generations"], (64 * 20 + 64 * 18) / (528 * 20), delta=0.01)
 
 
 class Clients(unittest.TestCase):

@@ -11,7 +11,7 @@ pub mod watchdog;
 pub mod session;
 
 pub use fathom_predict::{
-    calibration, explanation, model, prediction, simulated, sweep, trial, two_lists, validation,
+    calibration, explanation, kernel_cache, model, prediction, simulated, sweep, trial, validation,
 };
 pub use fathom_program::{job, units, workload};
 pub use fathom_report::{comparison, report, results, run_folder};

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _AHEAD = 32
 #: libCacheSim ends the process where a policy divides a cache into parts that are empty.
 _LEAST = 100 * 4096
-#: The policy that is the kernel's, and not of libCacheSim.
-_TWO_LISTS = "two_lists"
+#: The policies that are the kernel's, and not of libCacheSim.
+_KERNELS = ("two_lists", "generations")
 
 
 def _looks(executor: Executor, plan: str, count: int) -> Iterator[str]:
@@ -132,8 +132,9 @@ class Trace:
     ) -> HitRatios:
         """The hit ratios of caches over the accesses to blocks of 4096 bytes: of an LRU cache of every size, by following at most
         the part `sample` of the blocks (and never more than a million), which is much quicker than `show`. With `policies` and
-        sizes those of other caches, too: 'two_lists' is the kernel's own page cache, without read-ahead, and all others are
-        simulated by libCacheSim (`pip install libcachesim`): its 'FIFO', 'S3FIFO', 'ARC', 'Sieve', 'LRU' and so on.
+        sizes those of other caches, too: 'two_lists' and 'generations' (MGLRU) are the kernel's own page cache, without read-ahead,
+        and all others are simulated by libCacheSim (`pip install libcachesim`): its 'FIFO', 'S3FIFO', 'ARC', 'Sieve', 'LRU' and so
+        on.
 
         >>> import os, tempfile
         >>> folder = tempfile.TemporaryDirectory()
@@ -162,10 +163,10 @@ class Trace:
         for size in sizes:
             smaller = [point for point in curve if point["cache_bytes"] <= size]
             points.append({"cache_bytes": size, "hit_ratio": smaller[-1]["hit_ratio"] if smaller else 0.0})
-        others = [name for name in policies if name != _TWO_LISTS]
+        others = [name for name in policies if name not in _KERNELS]
         found = self._by_libcachesim(others, sizes) if others else {}
-        if _TWO_LISTS in policies:
-            found[_TWO_LISTS] = _native.trace_two_lists(self.path, sizes)
+        for name in set(policies).intersection(_KERNELS):
+            found[name] = _native.trace_kernel_cache(self.path, name, sizes)
         for name in policies:
             for point, hits in zip(points, found[name], strict=True):
                 point[name] = hits

@@ -1,8 +1,10 @@
-//! What the kernel's page cache would have answered of a trace: two lists with refaults, by the model's own code.
+//! What the kernel's page cache would have answered of a trace: two lists with refaults or generations, by the model's
+//! own code.
 
 use std::path::Path;
 
 use fathom_model::page_cache::{FileId, PageCache};
+pub use fathom_model::parameters::Reclaim;
 use fathom_trace::error::Error;
 use fathom_trace::show::{BLOCK, each_access};
 
@@ -11,8 +13,12 @@ use fathom_trace::show::{BLOCK, each_access};
 ///
 /// # Errors
 /// The trace can't be read.
-pub fn hit_ratios(path: &Path, sizes: &[u64]) -> Result<Vec<f64>, Error> {
-    let mut caches: Vec<_> = sizes.iter().map(|size| (PageCache::new(Some(size / BLOCK)), 0_u64)).collect();
+pub fn hit_ratios(path: &Path, reclaim: Reclaim, sizes: &[u64]) -> Result<Vec<f64>, Error> {
+    let new = match reclaim {
+        Reclaim::TwoLists => PageCache::new,
+        Reclaim::Generations => PageCache::of_generations,
+    };
+    let mut caches: Vec<_> = sizes.iter().map(|size| (new(Some(size / BLOCK)), 0_u64)).collect();
     let (mut accesses, mut last) = (0_u64, Vec::new());
     each_access(path, |access| {
         let (file, block) = (FileId(access.file.0), access.block);
