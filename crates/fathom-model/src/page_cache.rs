@@ -93,7 +93,7 @@ const MARKED: u8 = 4;
 const DIRTY: u8 = 8;
 /// On its way to the device: it can't go.
 const WRITEBACK: u8 = 16;
-/// To be evicted once it is clean: `PG_reclaim`, of generations alone.
+/// To be evicted once it is clean: `PG_reclaim`.
 const RECLAIM: u8 = 32;
 
 /// The pages of a file: for each, nothing, a folio, or a shadow. As the kernel's xarray, in leaves.
@@ -223,7 +223,7 @@ impl PageCache {
                 cache.folios[slot].flags |= WRITEBACK;
             } else {
                 cache.folios[slot].flags &= !WRITEBACK;
-                cache.rotate(slot);
+                cache.rotate(slot as u32);
             }
         });
     }

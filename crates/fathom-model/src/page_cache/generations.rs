@@ -7,11 +7,12 @@
 //!
 //! For folios of files that system calls read and write: no page tables are walked, and nothing is swapped. Folios join their generation
 //! when they are added; the kernel lets up to 31 wait on each CPU, and a reclaim takes those of its own CPU first. Dirty folios are as
-//! in 6.12.117; early versions of 6.12 moved them to the next generation. Linux 6.14 has other rules of what is protected.
+//! in 6.12.117; early versions of 6.12 moved them to the next generation. Linux 6.14 has other rules of what is protected (docs/model.md).
 //!
 //! Source: `mm/vmscan.c`, `mm/workingset.c`, `include/linux/mm_inline.h`.
 
 use super::lists::{List, NONE};
+use super::reclaim::PRIORITY;
 use super::{DIRTY, PageCache, RECLAIM, REFERENCED, SHADOW, Slot, WRITEBACK};
 
 /// The most generations, and the fewest: `MAX_NR_GENS`, `MIN_NR_GENS`.
@@ -24,8 +25,6 @@ pub(super) const MOST_REFS: u8 = 4;
 /// Pages that are evicted at once, and folios that are looked at for that: `MIN_LRU_BATCH`, `MAX_LRU_BATCH`.
 const BATCH: u64 = 64;
 const LOOKED_AT: usize = 64 * 64;
-/// `DEF_PRIORITY`: a reclaim looks at one of 2^12 pages, then at twice as many for as long as it has evicted too few.
-const PRIORITY: u32 = 12;
 /// Bits of a shadow that hold uses. Those above hold the generation.
 const REFS_BITS: u32 = 3;
 
@@ -90,6 +89,11 @@ fn place(generation: u64) -> u8 {
 }
 
 impl Generations {
+    /// Where a folio is that leaves next.
+    pub(super) fn oldest_place(&self) -> u8 {
+        place(self.oldest)
+    }
+
     pub(super) fn list(&mut self, place: u8) -> &mut List {
         &mut self.lists[usize::from(place)]
     }
@@ -252,21 +256,5 @@ impl Generations {
             *tier = Tier { before: tier.position().map(|pages| pages / 2), ..Tier::default() };
         }
         true
-    }
-}
-
-impl PageCache {
-    /// A folio that was to be evicted and has been written becomes the next to go. Source: `folio_end_writeback`,
-    /// `folio_rotate_reclaimable`.
-    pub(super) fn rotate(&mut self, slot: usize) {
-        let folio = &mut self.folios[slot];
-        if let Some(generations) = &mut self.generations
-            && folio.flags & RECLAIM != 0
-        {
-            folio.flags &= !RECLAIM;
-            let before = std::mem::replace(&mut folio.generation, place(generations.oldest));
-            generations.list(before).unlink(&mut self.folios, slot as u32);
-            generations.list(place(generations.oldest)).push_tail(&mut self.folios, slot as u32);
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The lists of folios, threaded through the folios.
 
-use super::{ACTIVE, PageCache, Slot};
+use super::{ACTIVE, PageCache, RECLAIM, Slot};
 
 /// The end of a list.
 pub(super) const NONE: u32 = u32::MAX;
@@ -82,5 +82,19 @@ impl PageCache {
     pub(super) fn unlink(&mut self, slot: u32) {
         let (list, folios) = self.list_of(slot);
         list.unlink(folios, slot);
+    }
+
+    /// A folio that was to be evicted and has been written becomes the next to go. Source: `folio_end_writeback`,
+    /// `folio_rotate_reclaimable`.
+    pub(super) fn rotate(&mut self, slot: u32) {
+        if self.folios[slot as usize].flags & RECLAIM == 0 {
+            return;
+        }
+        self.unlink(slot);
+        let folio = &mut self.folios[slot as usize];
+        folio.flags &= !(RECLAIM | ACTIVE);
+        folio.generation = self.generations.as_ref().map_or(0, |generations| generations.oldest_place());
+        let (list, folios) = self.list_of(slot);
+        list.push_tail(folios, slot);
     }
 }

@@ -1,12 +1,15 @@
 //! Making room under a limit on two lists: `mm/vmscan.c` and `mm/workingset.c` for clean and dirty file pages alone.
 //!
-//! Modelled after the direct reclaim of a memory group. Its hits are held against one within 1 %, not page by page: in a
-//! group other things than file pages are charged, the kernel's batches are per CPU, and background reclaim has watermarks.
+//! Modelled after the direct reclaim of a memory group, with the lengths that the lists have. Since 6.12 the kernel takes those from
+//! counts that are up to two seconds old (`mem_cgroup_flush_stats_ratelimited`), and the model does not. Batches that wait on a CPU to
+//! join a list, and the watermarks of background reclaim, are left out.
 
-use super::{ACTIVE, DIRTY, NOTHING, PageCache, REFERENCED, SHADOW, WRITEBACK};
+use super::{ACTIVE, DIRTY, NOTHING, PageCache, RECLAIM, REFERENCED, SHADOW, WRITEBACK};
 
 /// `SWAP_CLUSTER_MAX`: the least that one reclaim asks for, and the pages of a batch.
 const BATCH: u64 = 32;
+/// `DEF_PRIORITY`: a reclaim looks at one of 2^12 pages, then at twice as many for as long as it has evicted too few.
+pub(super) const PRIORITY: u32 = 12;
 const PAGES_PER_GIB: u64 = 1 << 18;
 
 impl PageCache {
@@ -24,19 +27,33 @@ impl PageCache {
             return;
         }
         let mut evicted = 0;
-        // Each pass over the lists is one priority of `shrink_node`; twelve are the kernel's patience.
-        for _ in 0..12 {
-            if self.refaulted || self.inactive_is_low() {
-                let [inactive, active] = self.list_pages();
-                let share = target.max(BATCH) * active / inactive.max(1);
-                self.shrink_active(share.clamp(BATCH, active.max(BATCH)));
-            }
-            evicted += self.shrink_inactive(target - evicted);
+        for priority in (0..=PRIORITY).rev() {
+            evicted += self.shrink_lists(priority, target - evicted);
             if evicted >= target {
                 break;
             }
         }
         self.refaulted = false;
+    }
+
+    /// Looks at one of 2^`priority` pages of each list, in batches until enough are evicted, and says how many that were. Source:
+    /// `prepare_scan_control`, `get_scan_count`, `shrink_lruvec`.
+    fn shrink_lists(&mut self, priority: u32, target: u64) -> u64 {
+        let deactivates = self.refaulted || self.inactive_is_low();
+        let [mut inactive, mut active] = self.list_pages().map(|pages| pages >> priority);
+        let mut evicted = 0;
+        while inactive + active > 0 && evicted < target {
+            let batches = [&mut inactive, &mut active].map(|left| {
+                let batch = BATCH.min(*left);
+                *left -= batch;
+                batch
+            });
+            evicted += self.shrink_inactive(batches[0]);
+            if deactivates {
+                self.shrink_active(batches[1]);
+            }
+        }
+        evicted
     }
 
     /// Whether the active list has more than its share. Source: `inactive_is_low`.
@@ -59,36 +76,33 @@ impl PageCache {
         }
     }
 
-    /// Evicts the oldest inactive folios that can go, and says how many pages that were. Those that can't
-    /// are taken for young again. Source: `shrink_inactive_list`, `folio_check_references`.
+    /// Evicts what can go of the oldest inactive folios, and says how many pages that were. What is dirty or on its way becomes
+    /// active, and what is read is young again. Source: `shrink_inactive_list`, `shrink_folio_list`, `move_folios_to_lru`.
     fn shrink_inactive(&mut self, pages: u64) -> u64 {
-        let mut evicted = 0;
-        let mut looked_at = 0;
-        // Of the batch that is looked at: all of it, and what is dirty and not on its way.
-        let [mut batch, mut unqueued] = [0; 2];
-        let most = self.inactive.pages;
-        while evicted < pages && looked_at < most && self.inactive.tail != super::lists::NONE {
+        let [mut taken, mut evicted, mut unqueued] = [0; 3];
+        while taken < pages && self.inactive.tail != super::lists::NONE {
             let slot = self.inactive.tail;
             let folio = &mut self.folios[slot as usize];
             let folio_pages = 1_u64 << folio.order;
-            looked_at += folio_pages;
-            batch += folio_pages;
+            let is_clean = folio.flags & (DIRTY | WRITEBACK) == 0;
+            taken += folio_pages;
             unqueued += if folio.flags & (DIRTY | WRITEBACK) == DIRTY { folio_pages } else { 0 };
-            if batch >= BATCH {
-                self.lacks_writeback |= unqueued == batch;
-                [batch, unqueued] = [0; 2];
-            }
-            if folio.awaits != 0 || folio.flags & (DIRTY | WRITEBACK) != 0 {
-                folio.flags &= !REFERENCED;
-                self.unlink(slot);
-                self.link(slot);
+            if is_clean && folio.awaits == 0 {
+                let shadow = SHADOW | self.age & !SHADOW;
+                self.remove(slot, shadow);
+                self.grow_older(folio_pages);
+                evicted += folio_pages;
                 continue;
             }
-            let shadow = SHADOW | self.age & !SHADOW;
-            self.remove(slot, shadow);
-            self.grow_older(folio_pages);
-            evicted += folio_pages;
+            self.unlink(slot);
+            let flags = &mut self.folios[slot as usize].flags;
+            if !is_clean {
+                *flags = *flags & !REFERENCED | ACTIVE | RECLAIM;
+                self.grow_older(folio_pages);
+            }
+            self.link(slot);
         }
+        self.lacks_writeback |= taken > 0 && unqueued == taken;
         evicted
     }
 

@@ -124,6 +124,8 @@ fn stay_while_they_have_to(mut cache: PageCache) {
     assert!(cache.holds(FILE, 0) && cache.holds(FILE, 1) && cache.dirty_pages() == 1);
     cache.arrive(FILE, 0, 1);
     cache.set_dirty(cache.folio(FILE, 1).unwrap(), false);
+    cache.set_writeback(FILE, 1, 1, true);
+    cache.set_writeback(FILE, 1, 1, false);
     for index in 200..400 {
         cache.add(FILE, index, 0, false, None);
     }
