@@ -105,7 +105,7 @@ class Model(Written):
         cls,
         path: str | os.PathLike[str] = ".",
         *,
-        max_write: int = 6144 * _MIB,
+        max_write: int = 8192 * _MIB,
         max_time: float = 140,
         seed: int = 1,
     ) -> Model:
@@ -238,7 +238,7 @@ def validate(
     *,
     repeats: int = 4,
     fio: bool = True,
-    max_write: int = 10240 * _MIB,
+    max_write: int = 12288 * _MIB,
     max_time: float = 600,
     seed: int = 1,
 ) -> Validation:
