@@ -11,6 +11,8 @@ const GROWTH: f64 = 1.25;
 const CLOSE_GROWTH: f64 = 1.02;
 /// The same where a single probe tells, so that no closer look is needed.
 const CERTAIN_GROWTH: f64 = 1.1;
+/// There the ages on the two sides of the step must be neighbours: no further apart than by this factor.
+const CERTAIN_WIDEST: f64 = 1.15;
 /// How far the closer look goes beyond where the step was seen.
 const MARGIN: f64 = 1.1;
 /// A closer look is repeated if the ages on the two sides of the step are further apart than by this factor.
@@ -113,7 +115,7 @@ impl Believed {
     fn certain(step: Step, samples: usize) -> Result<Self, String> {
         let Step { low, high, .. } = step;
         // What is over at the first look was never believed, if that look came soon.
-        let most = if low > 0.0 { WIDEST * low } else { TICKS.as_nanos() as f64 };
+        let most = if low > 0.0 { CERTAIN_WIDEST * low } else { TICKS.as_nanos() as f64 };
         if high > most {
             let [low, high] = [low, high].map(Nanos);
             return Err(format!("the server was asked again after more than {low} and before {high}"));
