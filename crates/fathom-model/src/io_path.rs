@@ -77,7 +77,7 @@ pub use self::device::{DeviceModule, Ports as DevicePorts};
 pub use self::picture::View;
 use self::places::Shared;
 pub use self::request::{At, Request, Urgency};
-pub use self::state::{Done, State};
+pub use self::state::{Done, State, page_cache};
 use crate::parameters::{Parameters, Scalar};
 pub use crate::read_ahead::Advice;
 

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use fathom_model::page_cache::{FileId, PageCache};
+use fathom_model::io_path::page_cache;
+use fathom_model::page_cache::FileId;
 pub use fathom_model::parameters::Reclaim;
 use fathom_trace::error::Error;
 use fathom_trace::show::{BLOCK, each_access};
@@ -14,11 +15,8 @@ use fathom_trace::show::{BLOCK, each_access};
 /// # Errors
 /// The trace can't be read.
 pub fn hit_ratios(path: &Path, reclaim: Reclaim, sizes: &[u64]) -> Result<Vec<f64>, Error> {
-    let new = match reclaim {
-        Reclaim::TwoLists => PageCache::new,
-        Reclaim::Generations => PageCache::of_generations,
-    };
-    let mut caches: Vec<_> = sizes.iter().map(|size| (new(Some(size / BLOCK)), 0_u64)).collect();
+    let new = |size: &u64| (page_cache(reclaim, Some(size / BLOCK)), 0_u64);
+    let mut caches: Vec<_> = sizes.iter().map(new).collect();
     let (mut accesses, mut last) = (0_u64, Vec::new());
     each_access(path, |access| {
         let (file, block) = (FileId(access.file.0), access.block);

@@ -84,6 +84,15 @@ impl fmt::Debug for State {
     }
 }
 
+/// An empty page cache of at most `limit` pages that makes room in this way.
+#[must_use]
+pub fn page_cache(reclaim: Reclaim, limit: Option<u64>) -> PageCache {
+    match reclaim {
+        Reclaim::TwoLists => PageCache::new(limit),
+        Reclaim::Generations => PageCache::of_generations(limit),
+    }
+}
+
 impl State {
     /// A machine that has just been started, with no file.
     #[must_use]
@@ -95,10 +104,7 @@ impl State {
             clock: Clock::default(),
             ids: RequestIds::default(),
             files: Files::new((parameters[Scalar::Block] as u64).max(512)),
-            cache: match parameters.choices.reclaim {
-                Reclaim::TwoLists => PageCache::new(limit),
-                Reclaim::Generations => PageCache::of_generations(limit),
-            },
+            cache: page_cache(parameters.choices.reclaim, limit),
             reading: 0,
             steps: Vec::new(),
             recency: Recency::default(),

@@ -22,26 +22,25 @@ impl<'a> Pace<'a> {
             let latencies =
                 one.transfers.iter().map(|side| side.latency.sum()).sum::<u64>() + one.syncs.sum();
             let busy = (latencies as f64 * one.ns_per_tick / (elapsed * threads)).min(1.0);
-            return (factor / busy).min(self.at_most(one));
+            return (factor / busy).min(at_most(job, one));
         }
         let waits = (one.calls() / u64::from(job.thinking.blocks.max(1))) as f64 / threads;
         let waits = waits * job.thinktime.as_nanos() as f64;
         let busy = (1.0 - waits / elapsed).max(0.0);
         1.0 / (1.0 - busy + busy / factor)
     }
+}
 
-    /// How many times faster a run may be by the bounds on its rates.
-    fn at_most(self, one: &Outcome) -> f64 {
-        let Some(job) = self.0 else { return f64::INFINITY };
-        let threads = f64::from(job.numjobs);
-        let bound = |side: Direction| {
-            let [bytes, calls] = [job.rate[side as usize] as f64, f64::from(job.rates.iops[side as usize])];
-            let of = |most: f64, rate: f64| if most > 0.0 { most * threads / rate } else { f64::INFINITY };
-            of(bytes, one.bytes_per_second(side)).min(of(calls, one.iops(side)))
-        };
-        // A whole pass may end a little earlier than its last wait would have.
-        job.directions().map(bound).fold(f64::INFINITY, f64::min).max(1.0)
-    }
+/// How many times faster a run of a job may be by the bounds on its rates.
+fn at_most(job: &Job, one: &Outcome) -> f64 {
+    let threads = f64::from(job.numjobs);
+    let bound = |side: Direction| {
+        let [bytes, calls] = [job.rate[side as usize] as f64, f64::from(job.rates.iops[side as usize])];
+        let of = |most: f64, rate: f64| if most > 0.0 { most * threads / rate } else { f64::INFINITY };
+        of(bytes, one.bytes_per_second(side)).min(of(calls, one.iops(side)))
+    };
+    // A whole pass may end a little earlier than its last wait would have.
+    job.directions().map(bound).fold(f64::INFINITY, f64::min).max(1.0)
 }
 
 #[cfg(test)]

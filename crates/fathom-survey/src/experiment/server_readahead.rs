@@ -18,7 +18,7 @@ const KIB: u64 = 1024;
 /// Reads in order before anything is probed.
 const RUN: u64 = 16;
 /// Where in a region the second read of all is, and where the reads in order begin: at no even distances.
-const BESIDE: u64 = 2 * PAGE;
+const FOLLOWING_AT: u64 = 2 * PAGE;
 const RUN_AT: u64 = 5 * PAGE;
 const RUN_END: u64 = RUN_AT + RUN * PAGE;
 /// Regions are a multiple of this apart.
@@ -43,7 +43,7 @@ const SHARE_OF_BUDGET: u64 = 2;
 /// What one look writes takes no longer than this, in ns.
 const MOST_FILLING_NS: f64 = 2.5e9;
 const FIRST: &str = "first reads";
-const BESIDES: &str = "reads of what follows";
+const FOLLOWING: &str = "reads of what follows";
 const IN_ORDER: &str = "reads in order";
 const AGAIN: &str = "later reads";
 const PROBES: &str = "reads farther on";
@@ -204,7 +204,7 @@ fn workload(from: u64, distances: &[u64]) -> Workload {
         };
         let workload = workload
             .pass(read(0, 0, 1, FIRST))
-            .pass(read(BESIDE, 0, 1, BESIDES))
+            .pass(read(FOLLOWING_AT, 0, 1, FOLLOWING))
             .pass(read(RUN_AT, PAGE, RUN, IN_ORDER))
             .pass(Pass::pause(SETTLE_NS))
             // The first of them wakes what has slept.
@@ -224,13 +224,13 @@ fn regions_of(samples: &Samples, probes: usize) -> Vec<ahead::Region> {
         let ns = |ticks: Vec<f64>| ticks.into_iter().map(|ticks| samples.nanoseconds(ticks)).collect();
         samples.labelled(label).map(|pass| ns(samples.matrix(pass, 0))).collect()
     };
-    let [first, beside, in_order, again, after] = [FIRST, BESIDES, IN_ORDER, AGAIN, AFTER].map(of);
+    let [first, following, in_order, again, after] = [FIRST, FOLLOWING, IN_ORDER, AGAIN, AFTER].map(of);
     let far_to_near = of(PROBES).concat();
     let region = |(at, probes): (usize, &[f64])| {
         let &[_, before, again] = again.get(at)?.as_slice() else { return None };
         Some(ahead::Region {
             first: *first.get(at)?.first()?,
-            beside: *beside.get(at)?.first()?,
+            following: *following.get(at)?.first()?,
             last: *in_order.get(at)?.last()?,
             again: [before, again, *after.get(at)?.first()?],
             probes: probes.iter().rev().copied().collect(),

@@ -1,4 +1,4 @@
-//! How far a server has read ahead of requests in order, from how long reads of places take that nobody has asked for.
+//! How far a server has read ahead of requests in order, from how long reads take of places that were not asked for.
 
 use fathom_stats::quantile;
 
@@ -10,7 +10,7 @@ pub struct Region {
     /// The first read of all, at a place of its own.
     pub first: f64,
     /// A read of what follows that place.
-    pub beside: f64,
+    pub following: f64,
     /// The last of the reads in order.
     pub last: f64,
     /// Later reads of the first place: two before the probes and one after them.
@@ -62,7 +62,7 @@ pub fn judged(regions: &[Region], least: f64) -> Ahead {
     if (is_slow(&first), is_slow(&after)) != (Some(true), Some(false)) {
         return Ahead::Unclear("first and later reads of a place can't be told apart one by one");
     }
-    match is_slow(&column(&|region| region.beside)) {
+    match is_slow(&column(&|region| region.following)) {
         Some(true) => {}
         Some(false) => return Ahead::AfterAnyRead,
         None => return Ahead::Unclear("whether any read brings in what follows it could not be determined"),
@@ -110,7 +110,7 @@ mod tests {
             };
             Region {
                 first: read(true),
-                beside: read(true),
+                following: read(true),
                 last: read(ahead == 0),
                 again: [read(false), read(false), read(false)],
                 probes: (0..PROBES).map(|probe| read(probe >= ahead)).collect(),
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_server_that_reads_on_after_any_read_is_no_answer() {
         let mut regions = planted(5, 30, [200.0, 800.0, 0.05], 4);
-        regions.iter_mut().for_each(|region| region.beside = region.again[0]);
+        regions.iter_mut().for_each(|region| region.following = region.again[0]);
         assert_eq!(judged(&regions, LEAST), Ahead::AfterAnyRead);
         // The reads in order are fast, and what follows them is not: parts of the file were brought in whole.
         let mut regions = planted(5, 30, [200.0, 800.0, 0.05], 0);
