@@ -209,7 +209,7 @@ impl Path {
         let kernel = net.place::<State>("kernel").expect("the path has one");
         let ended = net.place::<()>("application/ended").expect("the application has one");
         let mut simulation = Simulation::new(&net, seed);
-        state.begin_run(jobs);
+        state.begin_run(jobs, &self.costs);
         simulation.change(kernel, |token| std::mem::swap(token, &mut state));
         // The flusher's timer goes on for ever. As long as a job has not ended the state need not be asked.
         let goes_on = |simulation: &Simulation| {

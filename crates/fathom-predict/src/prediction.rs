@@ -268,15 +268,16 @@ fn simulate_within(
     extent: Extent,
 ) -> Result<Simulated, String> {
     let times = extent.times;
-    let parameters = &miniature::machine(&threads::as_found(jobs, parameters), times);
+    let parameters = &miniature::machine(parameters, times);
     let jobs = steady_from_the_start(jobs, parameters).map(|job| as_opened(job, parameters));
     let jobs = &jobs.map(|job| miniature::smaller(job, times)).collect::<Vec<_>>();
-    let mut bench =
-        Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
+    let mut bench = Bench::new(parameters);
     let most_calls = extent.most_calls / groups(jobs).count().max(1) as u64;
     let (mut threads, mut is_cut) = (Vec::with_capacity(jobs.len()), false);
     for (number, group) in groups(jobs).enumerate() {
-        let simulated = bench.together(group, parameters, seed ^ (number as u64) << 48, most_calls)?;
+        let found = threads::as_found(group, parameters);
+        bench.path = Path::new(&found);
+        let simulated = bench.together(group, &found, seed ^ (number as u64) << 48, most_calls)?;
         is_cut |= simulated.is_cut;
         threads.extend(simulated.threads);
     }
@@ -290,8 +291,7 @@ fn simulate_within(
 /// # Errors
 /// A job that has no sense.
 pub fn calls(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec<Call>>, String> {
-    let mut bench =
-        Bench { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() };
+    let mut bench = Bench::new(parameters);
     let (load, _) = bench.load(jobs, parameters, seed, u64::MAX, |call| call)?;
     let _ = bench.path.run_load(&load, bench.state, seed);
     Ok(load.take_made().into_iter().map(|made| made.into_iter().map(|(call, _)| call).collect()).collect())
@@ -317,6 +317,11 @@ struct Bench {
 }
 
 impl Bench {
+    /// One that has just been started.
+    fn new(parameters: &Parameters) -> Self {
+        Self { path: Path::new(parameters), state: State::new(parameters), files: HashMap::new() }
+    }
+
     fn together(
         &mut self,
         jobs: &[Job],

@@ -40,20 +40,20 @@ impl Path {
         };
         Some(match firings {
             None => drawing,
-            Some(firings) => drawing.with_marking(&after(&net, state, firings)),
+            Some(firings) => drawing.with_marking(&self.after(&net, state, firings)),
         })
     }
-}
 
-fn after(net: &Net, mut state: State, firings: u64) -> Simulation<'_> {
-    let kernel = net.place::<State>("kernel").expect("the path has one");
-    let mut simulation = Simulation::new(net, 1);
-    state.begin_run(1);
-    simulation.change(kernel, |token| std::mem::swap(token, &mut state));
-    for _ in 0..firings {
-        if simulation.step().is_none() {
-            break;
+    fn after<'a>(&self, net: &'a Net, mut state: State, firings: u64) -> Simulation<'a> {
+        let kernel = net.place::<State>("kernel").expect("the path has one");
+        let mut simulation = Simulation::new(net, 1);
+        state.begin_run(1, &self.costs);
+        simulation.change(kernel, |token| std::mem::swap(token, &mut state));
+        for _ in 0..firings {
+            if simulation.step().is_none() {
+                break;
+            }
         }
+        simulation
     }
-    simulation
 }

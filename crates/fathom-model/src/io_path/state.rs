@@ -114,8 +114,8 @@ impl State {
             queue: Queue::new(parameters),
             streams: Streams::new(parameters[Scalar::StdioBuffer] as u64),
             ledger: Ledger::default(),
-            crowd: Crowd::new(parameters),
-            near: Near::new(parameters),
+            crowd: Crowd::default(),
+            near: Near::default(),
         }
     }
 
@@ -233,12 +233,12 @@ impl State {
     }
 
     /// A run of so many jobs begins.
-    pub(crate) fn begin_run(&mut self, jobs: u32) {
+    pub(crate) fn begin_run(&mut self, jobs: u32, costs: &Costs) {
         self.ledger.jobs_left = jobs;
         self.clock.begin_run();
         self.journal.begin_run();
-        self.crowd.begin_run(jobs);
-        self.near.begin_run();
+        self.crowd = Crowd::of(jobs, costs);
+        self.near = Near::of(costs);
         self.writeback.begin_run();
     }
 

@@ -2,11 +2,10 @@
 
 use fathom_model::io_path::{Ends, Queueing};
 use fathom_program::job::{Direction, Engine, Job, Layout, Pattern};
-use fathom_run::load::groups;
 
 use crate::model::{Parameters, Queued, Scalar, Works};
 
-/// The machine as jobs find it: with no more CPUs than they may run on, none of which sleeps where as many threads run; and with a
+/// The machine as jobs that run at the same time find it: with no more CPUs than they may run on, none of which sleeps where as many threads run; and with a
 /// server that has left the CPU of a job that has read its files in before, and of those of which several run.
 pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
     const OF_REQUESTS: [Scalar; 8] = [
@@ -30,7 +29,7 @@ pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
         // There is a CPU that the jobs may not use.
         parameters.choices.works = Works::Apart;
     }
-    let threads = groups(jobs).map(|group| group.iter().map(|job| job.numjobs).sum()).min().unwrap_or(1_u32);
+    let threads: u32 = jobs.iter().map(|job| job.numjobs).sum();
     if threads > 1 && cpus > 0.0 && f64::from(threads) >= cpus {
         let share = parameters[Scalar::AwakeShare];
         for scalar in OF_REQUESTS {
@@ -272,6 +271,31 @@ mod tests {
         assert_eq!([longer(1, &[]), longer(1, &[0])], [1.0; 2], "a CPU is free");
         let two = longer(2, &[]);
         assert!((1.1..1.5).contains(&two), "{two}");
+    }
+
+    #[test]
+    fn jobs_after_a_stonewall_find_the_cpus_that_they_would_find_alone() {
+        let mut model = silent();
+        for (scalar, value) in
+            [(Scalar::Cpus, 2.0), (Scalar::AwakeShare, 0.5), (Scalar::Wake, 20_000.0), (Scalar::Crowded, 0.2)]
+        {
+            model.parameters.put_value(scalar, value);
+        }
+        let of = |name: &str, numjobs, cpus: &[u32]| {
+            let mut one =
+                Job { direct: true, pattern: Pattern::Random, numjobs, stonewall: true, ..job(name) };
+            one.placement.cpus = cpus.to_vec();
+            one
+        };
+        let jobs = [of("one", 1, &[]), of("four", 4, &[]), of("pinned", 2, &[0]), of("two", 2, &[])];
+        let took = |jobs: &[Job]| -> Vec<f64> {
+            let predicted = predict(jobs, &model, QUICK).unwrap();
+            predicted.outcomes.iter().map(|threads| threads[0].elapsed_ns as f64).collect()
+        };
+        let alone = jobs.iter().flat_map(|one| took(std::slice::from_ref(one)));
+        for (job, (after, alone)) in jobs.iter().zip(took(&jobs).into_iter().zip(alone)) {
+            assert!((after / alone - 1.0).abs() < 0.02, "{}: {after} ns, and {alone} alone", job.name);
+        }
     }
 
     #[test]

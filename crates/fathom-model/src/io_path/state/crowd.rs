@@ -1,9 +1,10 @@
 //! CPUs that share a core or a cache: each is slower while the others work as well.
 
-use crate::parameters::{Parameters, Scalar};
+use crate::io_path::costs::Costs;
+use crate::parameters::Scalar;
 
 /// Which threads work on a CPU, and how much longer that takes for it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Crowd {
     cpus: f64,
     /// How much longer work takes while all CPUs work, as a share.
@@ -23,16 +24,12 @@ struct Working {
 }
 
 impl Crowd {
-    pub(crate) fn new(parameters: &Parameters) -> Self {
-        let cpus = parameters[Scalar::Cpus];
-        let share = if cpus > 1.0 { parameters[Scalar::Crowded] } else { 0.0 };
-        Self { cpus, share, call_ns: parameters[Scalar::Call] as u64, threads: Vec::new() }
-    }
-
     /// So many threads begin.
-    pub(crate) fn begin_run(&mut self, threads: u32) {
-        self.threads.clear();
-        self.threads.resize(threads as usize, Working::default());
+    pub(crate) fn of(threads: u32, costs: &Costs) -> Self {
+        let cpus = costs[Scalar::Cpus];
+        let share = if cpus > 1.0 { costs[Scalar::Crowded] } else { 0.0 };
+        let threads = vec![Working::default(); threads as usize];
+        Self { cpus, share, call_ns: costs[Scalar::Call] as u64, threads }
     }
 
     /// A thread has worked since `begun` and makes a call `now`. Returns how much longer its work takes, in 1/1000.

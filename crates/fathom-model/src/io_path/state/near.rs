@@ -5,10 +5,11 @@
 
 use fathom_net::Time;
 
-use crate::parameters::{Parameters, Scalar};
+use crate::io_path::costs::Costs;
+use crate::parameters::Scalar;
 
 /// Until when a server works on its caller's CPU.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Near {
     /// For how long from the beginning of a run and from each sync on, in ns; 0 where it never does.
     lasts: u64,
@@ -17,13 +18,10 @@ pub(crate) struct Near {
 }
 
 impl Near {
-    pub(crate) fn new(parameters: &Parameters) -> Self {
-        Self { lasts: parameters[Scalar::ServerNear] as u64, until: 0 }
-    }
-
     /// A run begins, before which both have rested.
-    pub(crate) fn begin_run(&mut self) {
-        self.until = self.lasts;
+    pub(crate) fn of(costs: &Costs) -> Self {
+        let lasts = costs[Scalar::ServerNear] as u64;
+        Self { lasts, until: lasts }
     }
 
     /// A sync has ended, for which both have slept: they meet on one CPU again.
