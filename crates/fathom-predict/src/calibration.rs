@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 pub use self::known::{as_surveyed, found_by_other_means};
 
 use self::own_work::{
-    OTHER_RUNS, at_random, crowded, near_server, programs_own_work, put_at_random, put_own_work, taken_memory,
+    OTHER_RUNS, at_random, crowded, fresh_memory, near_server, programs_own_work, put_at_random,
+    put_own_work, taken_memory,
 };
 use self::residuals::residuals;
 use self::stages::{Stage, stages};
@@ -117,6 +118,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     let cpus = model.parameters[Scalar::Cpus] as u32;
     put_middle(model, Scalar::Crowded, &crowded(cpus, Runner::Fathom, testbed)?);
     near_server(model, by, testbed)?;
+    fresh_memory(model);
     taken_memory(model);
     let trials = trial::run(&jobs, schedule, testbed)?;
     let own_work = programs_own_work(programs, testbed)?;

@@ -148,6 +148,9 @@ pub struct Residual {
     /// How far latencies were off: no parameter stands for what the machine does besides the I/O path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Tail>,
+    /// The simulated latency in ns from which on it is a wait for what the device is held to. That is declared, and not corrected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_from_ns: Option<f64>,
 }
 
 /// One of two states that single runs fell into.

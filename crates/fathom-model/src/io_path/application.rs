@@ -278,17 +278,17 @@ impl<T: Thread, K> Progress<T, K> {
             }
         };
         let caller = &mut self.callers[thread];
-        let (is_first, overhead, slowed) = (caller.made.count() == 0, caller.overhead, caller.slowed);
+        let (number, overhead, slowed) = (caller.made.count(), caller.overhead, caller.slowed);
         let own = next.map_or(0.0, |(call, _)| {
             let written = if call.kind.is_write() { call.bytes as f64 } else { 0.0 };
             let counts = is_transfer(&call) || overhead.is_within_waits;
             let own = overhead.call_ns + written * overhead.written_byte_ns;
-            if counts { slowed * (own + overhead.checking(&call)) } else { 0.0 }
+            if counts { slowed * (own + overhead.of_bytes(&call, number)) } else { 0.0 }
         });
         (caller.wait, caller.work) = match (next, overhead.is_within_waits) {
             (None, _) => (0, 0),
             (_, false) => (at - now, own.round() as u64),
-            (_, true) if is_first => (at - now, 0),
+            (_, true) if number == 0 => (at - now, 0),
             (_, true) => (at.max(caller.last_end + own as u64) - now, 0),
         };
         (caller.next, caller.decided, caller.is_held) = (next, now, false);

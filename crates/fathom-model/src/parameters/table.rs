@@ -94,6 +94,7 @@ rows! {
     AskedFirst = ("asked_first", Ns, 0.0, Fitted(Syncs, 1_000.0)), "Time that a write takes longer where it waits for a server, which is asked before it whether the file has capabilities.";
     SyncedByte = ("synced_byte", NsPerByte, 0.0, Fitted(Syncs, 0.1)), "Time that a sync takes longer for each byte that its file's writes have passed to a server since the last one.";
     TakenByte = ("taken_byte", NsPerByte, 0.0, Measured), "Time that a byte of new memory takes longer if the host of a virtual machine has taken it and has to bring it back first; 0 where none does.";
+    FreshByte = ("fresh_byte", NsPerByte, 0.0, Measured), "Time of a program's first access to a byte of its own memory: fio's reads land in buffers that nothing was in before.";
     NewBlock = ("new_block", Ns, 300.0, Assumed), "Time of the first write into a block of the file.";
     AddedFolio = ("added_folio", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time to make a folio for data that are read from the device.";
     AddedPage = ("added_page", Ns, 0.0, Fitted(ColdReads, 20.0)), "Time that each page of a folio adds when the folio is made for data from the device.";
@@ -102,7 +103,7 @@ rows! {
     QueuedCall = ("queued_call", Ns, 1_000.0, Fitted(ColdReads, 20.0)), "Time that a request takes of its caller's CPU, besides the call and the submission, if the caller goes on meanwhile.";
     ServerNear = ("server_near", Ns, 0.0, Measured), "Time from the beginning of a run, and from each sync on, for which a server works on the CPU of the thread that waits for it; then each request has to wake another CPU.";
     ServerNearShare = ("server_near_share", Share, 1.0, Measured), "Share of a request's time, besides that of its bytes, for as long as 'server_near' says.";
-    AwakeShare = ("awake_share", Share, 1.0, Fitted(ColdReads, 1.0)), "Share of a request's time, besides that of its bytes, where as many threads run as there are CPUs, so that none of these sleeps.";
+    AwakeShare = ("awake_share", Share, 1.0, Fitted(ColdReads, 1.0)), "Share of a request's time, besides that of its bytes, where several threads have two requests or more for each CPU under way, so that no CPU sleeps.";
     Caller = ("caller", Ns, 0.0, Measured), "Time that a job spends between two calls: its clock and its bookkeeping.";
     CallerWrittenByte = ("caller_written_byte", NsPerByte, 0.0, Measured), "Time that a job spends on each byte before it writes it.";
     AsyncCall = ("async_call", Ns, 0.0, Measured), "Time that a transfer which the page cache serves takes longer if it is submitted and reaped.";

@@ -248,6 +248,22 @@ pub(super) fn taken_memory(model: &mut Model) {
     }
 }
 
+/// What a program's first access to a byte of its own memory takes: of small pages, which programs before it have given back.
+pub(super) fn fresh_memory(model: &mut Model) {
+    let took = |_| {
+        let mut mapping = memory::Mapping::fresh(PIECE).ok()?;
+        Some(touch(mapping.bytes()) / PIECE as f64)
+    };
+    put_middle(model, Scalar::FreshByte, &(0..ENOUGH).filter_map(took).collect::<Vec<_>>());
+}
+
+/// Touches each page of a piece of memory, and returns how long that took, in ns.
+fn touch(piece: &mut [u8]) -> f64 {
+    let began = Instant::now();
+    piece.iter_mut().step_by(PAGE as usize).for_each(|byte| *byte = 1);
+    began.elapsed().as_nanos() as f64
+}
+
 /// What a host gives and takes at once. Source: `pageblock_order`, the least that `mm/page_reporting.c` reports.
 const PIECE: usize = 2 << 20;
 /// So many pieces that were slow are enough.
@@ -262,9 +278,7 @@ fn first_accesses(bytes: usize) -> Vec<f64> {
     let Ok(mut mapping) = memory::Mapping::fresh_large(bytes.max(PIECE)) else { return took };
     let mut slow = 0;
     for piece in mapping.bytes().chunks_exact_mut(PIECE) {
-        let began = Instant::now();
-        piece.iter_mut().step_by(PAGE as usize).for_each(|byte| *byte = 1);
-        took.push(began.elapsed().as_nanos() as f64);
+        took.push(touch(piece));
         slow += usize::from(took.last().is_some_and(|ns| *ns > SLOW));
         if slow == ENOUGH {
             break;

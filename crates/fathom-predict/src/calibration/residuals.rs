@@ -50,7 +50,7 @@ pub(super) fn residuals(model: &mut Model, checks: &[SingleRuns], fitted: &[Tria
             let finds_nothing = one.job.does(Direction::Read) && !finds_cached(one.job, &model.parameters);
             one.job.depth.most <= 1 && (one.job.direct || finds_nothing)
         };
-        (class, of_class(&checks, mean_square(&left), checks.iter().all(waits)))
+        (class, of_class(&checks, mean_square(&left), checks.iter().all(waits), held_from(model)))
     };
     let classes = by_class.into_iter().map(of).collect();
     let taken: Vec<f64> = checked.iter().flat_map(|one| one.taken.iter().copied()).collect();
@@ -270,15 +270,26 @@ fn middle(values: &[f64]) -> f64 {
     quantile::median(values).unwrap_or(0.0)
 }
 
+/// From which latency on, in ns, it is a wait for what the device is held to, if the kernel grants that in slices: the rest of a slice.
+fn held_from(model: &Model) -> Option<f64> {
+    const SHARE: f64 = 0.1;
+    Some(SHARE * model.parameters[Scalar::LimitSlice]).filter(|from| *from > 0.0)
+}
+
 /// What the jobs of one class came to. `waits` is whether each transfer waits for the device, and for nothing
 /// else.
-fn of_class(checks: &[&Check<'_>], left: f64, waits: bool) -> Class {
+fn of_class(checks: &[&Check<'_>], left: f64, waits: bool, held_from_ns: Option<f64>) -> Class {
     let errors: Vec<Vec<f64>> = checks.iter().map(|one| one.errors.clone()).collect();
     let of_jobs: Vec<f64> = errors.iter().map(|runs| middle(runs).abs()).collect();
     let jobs = of_jobs.len() as u32;
     let tail = |(index, share): (usize, f64)| {
-        let latencies: Vec<[f64; 2]> = checks.iter().filter_map(|one| one.latencies[index]).collect();
-        tail(share, &latencies, waits)
+        let all = || checks.iter().filter_map(|one| one.latencies[index]);
+        let is_service =
+            |latency: &[f64; 2]| latency.iter().all(|ns| held_from_ns.is_none_or(|from| *ns < from));
+        let latencies: Vec<[f64; 2]> = all().filter(is_service).collect();
+        // One job of several tells less than all of them at the next level.
+        let are_enough = latencies.len() > 1 || all().count() < 2;
+        are_enough.then(|| tail(share, &latencies, waits)).flatten()
     };
     let residual = Residual {
         jobs,
@@ -286,6 +297,7 @@ fn of_class(checks: &[&Check<'_>], left: f64, waits: bool) -> Class {
         taken: quantile::median(&checks.iter().flat_map(|one| one.taken.iter().copied()).collect::<Vec<_>>()),
         states: two_states(&errors),
         latencies: SHARES.into_iter().enumerate().filter_map(tail).collect(),
+        held_from_ns,
         ..Residual::default()
     };
     Class { residual, errors, ends: checks.iter().map(|one| one.ends.clone()).collect(), left }
@@ -465,7 +477,30 @@ mod tests {
             latencies: [Some([(2.0 * errors[0]).exp(), 1.0]); SHARES.len()],
         };
         let checks: Vec<Check<'_>> = jobs.iter().zip(errors).map(check).collect();
-        of_class(&checks.iter().collect::<Vec<_>>(), 0.0, false)
+        of_class(&checks.iter().collect::<Vec<_>>(), 0.0, false, None)
+    }
+
+    #[test]
+    fn a_wait_for_the_next_slice_tells_nothing_of_how_long_service_takes() {
+        let job = Job::named("one");
+        let check = |p90: [f64; 2], p99: [f64; 2]| Check {
+            job: &job,
+            simulated_ns: 1e3,
+            took_ns: Vec::new(),
+            errors: vec![0.0],
+            ends: vec![[0.0; 2]],
+            taken: Vec::new(),
+            latencies: [None, Some(p90), Some(p99), None],
+        };
+        let (short, long) = ([2e5, 1e5], [9e7, 9e7]);
+        let checks = [check(short, [4e5, 1e5]), check(short, long), check(short, [9e7, 1e5])];
+        let of = |held_from| {
+            let class = of_class(&checks.iter().collect::<Vec<_>>(), 0.0, false, held_from);
+            class.residual.latencies.iter().map(|tail| (tail.share, tail.factor)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Some(1e7)).iter().map(|one| one.0).collect::<Vec<_>>(), [0.9], "one job is too few");
+        assert!((of(Some(1e7))[0].1 - 2.0).abs() < 1e-9);
+        assert_eq!(of(None).len(), 2);
     }
 
     fn named(classes: impl IntoIterator<Item = Class>) -> BTreeMap<String, Class> {

@@ -181,7 +181,9 @@ impl Estimate {
 impl Residual {
     /// The latency that a share of a job's calls does not exceed, for a job of this class from the simulated latency in ns.
     pub(crate) fn latency(&self, share: f64, calls: u64, simulated: f64) -> Estimate {
+        let is_held = self.held_from_ns.is_some_and(|from| simulated >= from);
         match self.tail(level(share, calls)) {
+            _ if is_held => Estimate::seen(simulated, self.spread, self),
             Some(tail) => Estimate::seen(simulated * tail.factor + tail.added_ns, tail.spread, self),
             None => Estimate::seen(simulated / self.factor, self.spread, self),
         }
@@ -325,8 +327,10 @@ impl Forecast {
     /// Of the outcomes of one job.
     pub(super) fn of(job: &Job, runs: &Runs, model: &Model) -> Self {
         let class = class(job, &model.parameters);
-        let caveats =
-            unvalidated(&class, model).into_iter().chain(left_out(job)).chain(states(&class, model));
+        let caveats = unvalidated(&class, model)
+            .into_iter()
+            .chain(left_out(job, &model.parameters))
+            .chain(states(&class, model));
         let seen = model.residuals.get(&class);
         let share = seen.and_then(|seen| share_of_other(seen, model));
         let caveats = caveats.chain(runs.depends_on_memory(job, model, share)).collect();

@@ -1,7 +1,7 @@
 //! What the program that runs a job does itself.
 
 use fathom_model::io_path::Overhead;
-use fathom_program::job::{Engine, Job, Pattern};
+use fathom_program::job::{Direction, Engine, Job, Pattern};
 
 use crate::model::{Parameters, Runner, Scalar};
 
@@ -37,10 +37,22 @@ pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
         call_ns: parameters[call] + queued + of_map,
         written_byte_ns: parameters[written_byte],
         checked_byte_ns: checked_byte(job, parameters),
+        fresh: (
+            fresh_byte(job, parameters),
+            u64::from(if job.engine.is_asynchronous() { job.depth.most.max(1) } else { 1 }),
+        ),
         is_within_waits: false,
         is_all: false,
         maps_for: (job.engine == Engine::Mmap).then(|| mapped_for(job, parameters)),
     }
+}
+
+/// What a byte of a read takes into a buffer that was not touched before, in ns. fio fills those that it writes from.
+fn fresh_byte(job: &Job, parameters: &Parameters) -> f64 {
+    let is_meant = parameters.choices.runner == Runner::Fio
+        && !job.does(Direction::Write)
+        && job.buffers.memory.is_none();
+    if is_meant { parameters[Scalar::FreshByte] } else { 0.0 }
 }
 
 /// The bytes after which a program maps a job's files anew: fio does with each pass over them unless time ends the job, Fathom never.
@@ -75,4 +87,35 @@ fn checked_byte(job: &Job, parameters: &Parameters) -> f64 {
         _ => 1.0,
     };
     times * parameters[Scalar::CheckedByte]
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_program::job::Depth;
+
+    use super::super::predict;
+    use super::super::tests::{QUICK, job, silent};
+    use super::*;
+
+    #[test]
+    fn the_first_reads_of_fio_land_in_buffers_that_nothing_was_in() {
+        let mut model = silent();
+        let mut took = |by, ns: f64, change: &dyn Fn(&mut Job)| {
+            model.parameters.choices.runner = by;
+            model.parameters.put_value(Scalar::FreshByte, ns);
+            let depth = Depth { most: 8, ..Depth::default() };
+            let mut one = Job { direct: true, engine: Engine::Libaio, depth, ..job("one") };
+            change(&mut one);
+            predict(&[one], &model, QUICK).unwrap().outcomes[0][0].elapsed_ns as f64
+        };
+        let mut longer = |by, change: &dyn Fn(&mut Job)| took(by, 10.0, change) - took(by, 0.0, change);
+        // Eight buffers of 4 KiB, by a thread that the device waits for meanwhile.
+        let queued = longer(Runner::Fio, &|_| ());
+        assert!((200_000.0..340_000.0).contains(&queued), "{queued}");
+        let one = longer(Runner::Fio, &|job| job.engine = Engine::Psync);
+        assert!((40_000.0..42_000.0).contains(&one), "{one}");
+        assert_eq!(longer(Runner::Fathom, &|_| ()), 0.0, "it has touched them before");
+        assert_eq!(longer(Runner::Fio, &|job| job.read_percent = 0), 0.0, "they are filled before");
+        assert_eq!(longer(Runner::Fio, &|job| job.buffers.memory = Some("mmaphuge".to_owned())), 0.0);
+    }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use fathom_program::job::{Direction, Engine, Job, OpenSync, Others, Pattern, Priorities, Rates, Trim};
 use fathom_run::load::groups;
 
+use crate::model::{Parameters, Syncs};
+
 /// Checks that the model can express the jobs of a file.
 ///
 /// # Errors
@@ -74,11 +76,16 @@ pub(super) fn allowed_cpus(jobs: &[Job]) -> Option<usize> {
 }
 
 /// What the model leaves out of a job that it predicts all the same.
-pub(super) fn left_out(job: &Job) -> Vec<String> {
+pub(super) fn left_out(job: &Job, parameters: &Parameters) -> Vec<String> {
     let Rates { least, least_iops, .. } = &job.rates;
     let has_bound = *least != [0; 3] || *least_iops != [0; 3] || job.latency.most != [Duration::ZERO; 3];
     let own = &job.engine_options;
+    let overlaps = job.direct && job.is_queued() && job.depth.most > 1 && job.does(Direction::Write);
     let said = [
+        (
+            overlaps && parameters.choices.syncs == Syncs::Always,
+            "a mount with sync: what its syncs cost while several direct writes are under way is known only as far as the model was calibrated on such a mount",
+        ),
         (
             own.hipri,
             "hipri: the model wakes no thread for a request that is polled for, and takes no CPU for the polling",

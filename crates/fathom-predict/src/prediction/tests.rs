@@ -89,6 +89,9 @@ fn the_longest_of_a_few_calls_is_none_of_a_hundred() {
         [predicted(0.99, 1), predicted(0.5, 2), predicted(0.99, 0)].map(f64::round),
         [1000.0, 1000.0, 2110.0]
     );
+    let held = Residual { held_from_ns: Some(900.0), ..residual.clone() };
+    assert_eq!(held.latency(0.99, 1_000, 1000.0).value, 1000.0, "a wait for the next slice is declared");
+    assert_eq!(held.latency(0.99, 1_000, 800.0), residual.latency(0.99, 1_000, 800.0));
 }
 
 #[test]

@@ -5,8 +5,9 @@ use fathom_program::job::{Direction, Engine, Job, Layout, Pattern};
 
 use crate::model::{Parameters, Queued, Scalar, Works};
 
-/// The machine as jobs that run at the same time find it: with no more CPUs than they may run on, none of which sleeps where as many threads run; and with a
-/// server that has left the CPU of a job that has read its files in before, and of those of which several run.
+/// The machine as jobs that run at the same time find it: with no more CPUs than they may run on, which sleep the less the more
+/// requests several threads have under way, and not at all from two for each CPU on; and with a server that has left the CPU of
+/// a job that has read its files in before, and of those of which several run.
 pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
     const OF_REQUESTS: [Scalar; 8] = [
         Scalar::Submission,
@@ -30,8 +31,11 @@ pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
         parameters.choices.works = Works::Apart;
     }
     let threads: u32 = jobs.iter().map(|job| job.numjobs).sum();
-    if threads > 1 && cpus > 0.0 && f64::from(threads) >= cpus {
-        let share = parameters[Scalar::AwakeShare];
+    if threads > 1 && cpus > 0.0 {
+        let depth = |job: &Job| if job.engine.is_asynchronous() { job.depth.most.max(1) } else { 1 };
+        let under_way: f64 = jobs.iter().map(|job| f64::from(job.numjobs) * f64::from(depth(job))).sum();
+        let awake = (under_way / cpus - 1.0).clamp(0.0, 1.0);
+        let share = 1.0 - awake * (1.0 - parameters[Scalar::AwakeShare]);
         for scalar in OF_REQUESTS {
             parameters.put_value(scalar, parameters[scalar] * share);
         }

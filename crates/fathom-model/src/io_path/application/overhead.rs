@@ -11,6 +11,8 @@ pub struct Overhead {
     pub written_byte_ns: f64,
     /// Time for each byte that is prepared for a check before a write, or is checked after a read, in ns.
     pub checked_byte_ns: f64,
+    /// Time for each byte of the first calls, whose buffers the thread has not touched before, in ns; and how many these are.
+    pub fresh: (f64, u64),
     /// Whether the work is done while the thread waits for a moment, and not after the wait.
     pub is_within_waits: bool,
     /// Whether transfers consist of this work alone, without calls: fio's `ioengine=null`.
@@ -20,8 +22,9 @@ pub struct Overhead {
 }
 
 impl Overhead {
-    /// What a call takes in checks of its data, in ns.
-    pub(super) fn checking(&self, call: &Call) -> f64 {
-        call.bytes as f64 * self.checked_byte_ns
+    /// What a call takes because of its bytes whether or not several are under way, in ns; and which call of the thread it is.
+    pub(super) fn of_bytes(&self, call: &Call, number: u64) -> f64 {
+        let fresh = if number < self.fresh.1 { self.fresh.0 } else { 0.0 };
+        call.bytes as f64 * (self.checked_byte_ns + fresh)
     }
 }

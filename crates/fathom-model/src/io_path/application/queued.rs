@@ -144,7 +144,7 @@ impl<T: Thread, K> Progress<T, K> {
             match step {
                 Step::Call(call, label) => {
                     let [own, submit] = match call.kind.direction() {
-                        Some(_) => [overhead.call_ns + overhead.checking(&call), submit_ns],
+                        Some(_) => [overhead.call_ns + overhead.of_bytes(&call, number), submit_ns],
                         None => [0.0; 2],
                     };
                     let of_call = (submit * caller.slowed).round() as u64;
