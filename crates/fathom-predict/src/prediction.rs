@@ -114,7 +114,7 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
         other_memory(&model.parameters, jobs).map(|other| (Part::OtherMemory, (other, settings.seed)));
     let mut round: Vec<_> = std::iter::once(as_it_is).chain(near_limits).chain(other).collect();
     let mut made: Vec<_> = jobs.iter().map(|_| Runs::default()).collect();
-    let (mut outcomes, mut is_cut) = (None, false);
+    let (mut outcomes, mut cuts) = (None, Vec::new());
     loop {
         round.extend(drawn.by_ref().take(ROUND).map(|set| (Part::Drawn, set)));
         let is_first = outcomes.is_none();
@@ -125,18 +125,19 @@ pub fn predict(jobs: &[Job], model: &Model, settings: Settings) -> Result<Predic
         let all = std::mem::take(&mut round).into_par_iter().enumerate();
         for (part, joined, first) in all.map(run).collect::<Result<Vec<_>, String>>()? {
             made.iter_mut().zip(joined).for_each(|(runs, one)| runs.part(part).extend(one));
-            if let Some(Simulated { threads, is_cut: is_first_cut }) = first {
-                (outcomes, is_cut) = (Some(threads), is_first_cut);
+            if let Some(Simulated { threads, cuts: of_first }) = first {
+                (outcomes, cuts) = (Some(threads), of_first);
             }
         }
         // Where a simulation takes long, one round of draws has to do.
         let are_enough = || made.iter().zip(jobs).all(|(runs, job)| runs.are_enough(job, model));
-        if drawn.len() == 0 || extent.times > 1 || is_cut || are_enough() {
+        let is_long = extent.times > 1 || cuts.iter().any(Option::is_some);
+        if drawn.len() == 0 || is_long || are_enough() {
             break;
         }
     }
     let forecasts = made.iter().zip(jobs).map(|(runs, job)| Forecast::of(job, runs, model));
-    let forecasts = forecasts.map(|forecast| extent.named(forecast, is_cut)).collect();
+    let forecasts = forecasts.zip(cuts).map(|(forecast, cut)| extent.named(forecast, cut)).collect();
     Ok(Prediction { forecasts, outcomes: outcomes.unwrap_or_default() })
 }
 
@@ -166,9 +167,9 @@ pub fn predict_runs(
     let extent = Extent::in_seconds(jobs, &model.parameters, settings.seed)?;
     let run = |(parameters, seed): (Parameters, u64)| {
         let run = simulate_within(jobs, &parameters, seed, extent)?;
-        let forecasts = jobs.iter().zip(of_jobs(&run.threads)).map(|(job, one)| {
+        let forecasts = jobs.iter().zip(of_jobs(&run.threads)).zip(run.cuts).map(|((job, one), cut)| {
             let of_one = Runs { drawn: one.into_iter().collect(), ..Runs::default() };
-            extent.named(Forecast::of(job, &of_one, model), run.is_cut)
+            extent.named(Forecast::of(job, &of_one, model), cut)
         });
         Ok(forecasts.collect())
     };
@@ -256,8 +257,8 @@ pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<
 struct Simulated {
     /// The outcomes of each job's threads.
     threads: Vec<Vec<Outcome>>,
-    /// Whether the jobs would have made more calls.
-    is_cut: bool,
+    /// After how many calls of its group each job was cut off, if it would have made more.
+    cuts: Vec<Option<u64>>,
 }
 
 /// [`simulate`] to some extent.
@@ -273,17 +274,17 @@ fn simulate_within(
     let jobs = &jobs.map(|job| miniature::smaller(job, times)).collect::<Vec<_>>();
     let mut bench = Bench::new(parameters);
     let most_calls = extent.most_calls / groups(jobs).count().max(1) as u64;
-    let (mut threads, mut is_cut) = (Vec::with_capacity(jobs.len()), false);
+    let (mut threads, mut cuts) = (Vec::with_capacity(jobs.len()), Vec::with_capacity(jobs.len()));
     for (number, group) in groups(jobs).enumerate() {
         let found = threads::as_found(group, parameters);
         bench.path = Path::new(&found);
         let simulated = bench.together(group, &found, seed ^ (number as u64) << 48, most_calls)?;
-        is_cut |= simulated.is_cut;
         threads.extend(simulated.threads);
+        cuts.extend(simulated.cuts);
     }
     let enlarged = |threads: Vec<Outcome>| threads.into_iter().map(|one| miniature::enlarged(one, times));
     let threads = threads.into_iter().map(|threads| enlarged(threads).collect()).collect();
-    Ok(Simulated { threads, is_cut })
+    Ok(Simulated { threads, cuts })
 }
 
 /// The calls that each thread of jobs makes, in order, if the jobs run at the same time; for tests that compare machines.
@@ -362,7 +363,8 @@ impl Bench {
             );
             outcomes.push(threads.collect());
         }
-        Ok(Simulated { threads: outcomes, is_cut: load.is_cut() })
+        let cut = load.is_cut().then_some(most_calls);
+        Ok(Simulated { cuts: vec![cut; outcomes.len()], threads: outcomes })
     }
 
     /// The threads of jobs that run at the same time, with their files in the state that they begin with, and what is kept of

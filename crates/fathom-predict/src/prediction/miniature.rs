@@ -56,22 +56,21 @@ impl Extent {
     pub(super) fn in_seconds(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Self, String> {
         let times = times_at_most(jobs);
         let few = Self { times: 1, most_calls: FEW_CALLS };
-        let ends_soon = times == 1 || !simulate_within(jobs, parameters, seed, few)?.is_cut;
+        let ends_soon =
+            times == 1 || simulate_within(jobs, parameters, seed, few)?.cuts.iter().all(Option::is_none);
         // What is read again at the end can't be taken to go on as before.
         let verifies = jobs.iter().any(|job| job.verify.as_ref().is_some_and(|verify| verify.backlog.0 == 0));
         let most_calls = if verifies { u64::MAX } else { MOST_CALLS };
         Ok(Self { times: if ends_soon { 1 } else { times }, most_calls })
     }
 
-    /// The forecast of a job that says to what extent the job was simulated, and whether it would have made more calls.
-    pub(super) fn named(self, mut forecast: Forecast, is_cut: bool) -> Forecast {
-        let Self { times, most_calls } = self;
+    /// The forecast of a job that says to what extent the job was simulated, and after how many calls it was cut off.
+    pub(super) fn named(self, mut forecast: Forecast, cut: Option<u64>) -> Forecast {
+        let times = self.times;
         let smaller = (times > 1)
             .then(|| format!("simulated with files, memory and run {times} times smaller than they are"));
-        let cut = is_cut.then(|| {
-            format!(
-                "{most_calls} calls were simulated, and the rest is taken to go on as their last half did"
-            )
+        let cut = cut.map(|calls| {
+            format!("{calls} calls were simulated, and the rest is taken to go on as their last half did")
         });
         forecast.caveats.extend(smaller.into_iter().chain(cut));
         forecast
@@ -236,7 +235,7 @@ mod tests {
             simulate_within(&jobs, &model.parameters, 1, Extent { times: 1, most_calls }).unwrap()
         };
         let [whole, cut] = [u64::MAX, 20_000].map(run);
-        assert!(!whole.is_cut && cut.is_cut);
+        assert_eq!((&whole.cuts[..], &cut.cuts[..]), (&[None][..], &[Some(20_000)][..]));
         for (whole, cut) in whole.threads.iter().flatten().zip(cut.threads.iter().flatten()) {
             let calls = [whole, cut].map(|one| one.calls() as f64);
             assert!((calls[1] / calls[0] - 1.0).abs() < 0.05, "{calls:?}");

@@ -12,9 +12,8 @@ pub fn prediction(predicted: &Predicted) -> String {
         true => String::new(),
         false => format!(", with {}", predicted.settings.join(", ")),
     };
-    let mut caveats: Vec<String> = predicted.jobs.iter().flat_map(|job| job.caveats.clone()).collect();
-    caveats.dedup();
-    let caveats: String = caveats.iter().map(|caveat| table::wrap(&format!("{caveat}."))).collect();
+    let caveats: String =
+        caveats(predicted).iter().map(|caveat| table::wrap(&format!("{caveat}."))).collect();
     let by = match predicted.runner.as_str() {
         "fio" => "what fio will print",
         _ => "what 'fathom run' will print",
@@ -24,6 +23,24 @@ pub fn prediction(predicted: &Predicted) -> String {
         table::wrap(&format!("{of}{set}.")),
         table::rows(&HEADER, &lines(predicted))
     )
+}
+
+/// Each caveat once, without the full stop, with the jobs that it is about where there are others.
+pub(super) fn caveats(predicted: &Predicted) -> Vec<String> {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for job in &predicted.jobs {
+        for caveat in &job.caveats {
+            match all.iter_mut().find(|(known, _)| known == caveat) {
+                Some((_, names)) => names.push(&job.name),
+                None => all.push((caveat, vec![&job.name])),
+            }
+        }
+    }
+    let about = |(caveat, names): (&str, Vec<&str>)| match names.len() == predicted.jobs.len() {
+        true => caveat.to_owned(),
+        false => format!("{}: {caveat}", names.join(", ")),
+    };
+    all.into_iter().map(about).collect()
 }
 
 /// What was simulated, without the full stop.
@@ -71,4 +88,36 @@ fn row(job: &Forecast, what: &str, [bandwidth, range]: [String; 2], latency: &La
 
 pub(super) fn between(estimate: Estimate, shown: impl Fn(f64) -> String) -> String {
     format!("{} to {}", shown(estimate.low), shown(estimate.high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caveat_is_said_once_with_the_jobs_that_it_is_about() {
+        let elapsed_ns = Estimate { value: 1.0, low: 1.0, high: 1.0 };
+        let job = |name: &str, caveats: &[&str]| Forecast {
+            name: name.to_owned(),
+            class: String::new(),
+            elapsed_ns,
+            sides: Vec::new(),
+            syncs: None,
+            caveats: caveats.iter().map(|one| (*one).to_owned()).collect(),
+        };
+        let jobs = vec![job("a", &["all", "one"]), job("b", &["all", "two"]), job("c", &["one", "all"])];
+        let mut predicted = Predicted {
+            schema: String::new(),
+            version: String::new(),
+            made: None,
+            settings: Vec::new(),
+            runner: String::new(),
+            seed: 1,
+            draws: 0,
+            jobs,
+        };
+        assert_eq!(caveats(&predicted), ["all", "a, c: one", "b: two"]);
+        predicted.jobs.truncate(1);
+        assert_eq!(caveats(&predicted), ["all", "one"]);
+    }
 }

@@ -3,7 +3,7 @@
 use super::figure::{Axis, Figure, Quantity, Series, Style};
 use super::model_page;
 use super::page::{Page, escaped, table};
-use super::prediction::{HEADER, lines};
+use super::prediction::{HEADER, caveats, lines};
 use fathom_predict::model::Model;
 use fathom_predict::prediction::{Latencies, Predicted};
 
@@ -21,10 +21,8 @@ pub(crate) fn prediction_page(predicted: &Predicted, model: &Model, remarks: &[S
     for remark in remarks {
         page.push(&format!("<p>{}.</p>\n", escaped(remark)));
     }
-    let mut caveats: Vec<&String> = predicted.jobs.iter().flat_map(|job| &job.caveats).collect();
-    caveats.dedup();
-    for caveat in caveats {
-        page.push(&format!("<p class=\"disagreement\">{}.</p>\n", escaped(caveat)));
+    for caveat in caveats(predicted) {
+        page.push(&format!("<p class=\"disagreement\">{}.</p>\n", escaped(&caveat)));
     }
     page.push(&table(&HEADER, &lines(predicted)));
     page.figure(rates(predicted));
