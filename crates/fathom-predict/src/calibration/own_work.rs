@@ -99,9 +99,17 @@ const AT_RANDOM: &str = "[global]\nfilename=checks\nsize=64m\npre_read=1\ninvali
 /// none where the cache holds nothing.
 pub(super) fn at_random(model: &Model, by: Runner, testbed: &mut Testbed) -> Result<Vec<SingleRuns>, Fault> {
     const ROUNDS: usize = 5;
-    let mut jobs = written_jobs(AT_RANDOM)?;
-    jobs.retain(|one| finds_cached(&one.job, &model.parameters));
+    let mut jobs = cached_at_random(model, by)?;
     single_runs::run(&mut jobs, &[by], ROUNDS, 1, testbed)?;
+    Ok(jobs)
+}
+
+/// Those of the jobs whose data the program that runs them finds in the cache.
+fn cached_at_random(model: &Model, by: Runner) -> Result<Vec<SingleRuns>, Fault> {
+    let mut found = model.parameters.clone();
+    found.choices.runner = by;
+    let mut jobs = written_jobs(AT_RANDOM)?;
+    jobs.retain(|one| finds_cached(&one.job, &found));
     Ok(jobs)
 }
 
@@ -321,6 +329,20 @@ mod tests {
         let slow = (0..100).map(|_| around(4e6)).collect::<Vec<_>>();
         assert_eq!(super::taken(&slow, &slow), None);
         assert_eq!(super::taken(&[], &[]), None);
+    }
+
+    #[test]
+    fn what_an_open_drops_tells_nothing_of_what_programs_do_at_random() {
+        let mut model = super::Model::assumed();
+        let mut jobs = |opening: &str, by| {
+            model.set(&format!("opening={opening}")).unwrap();
+            super::cached_at_random(&model, by).unwrap().len()
+        };
+        use super::Runner::{Fathom, Fio};
+        assert_eq!(
+            [jobs("keeps", Fio), jobs("drops", Fathom), jobs("drops", Fio), jobs("bypasses", Fio)],
+            [3, 3, 0, 0]
+        );
     }
 
     #[test]
