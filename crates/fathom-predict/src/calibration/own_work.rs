@@ -10,7 +10,7 @@ use fathom_stats::quantile;
 use fathom_sys::{facts, memory};
 
 use super::{put_measured, put_middle, simulated, without_noise};
-use crate::model::{LIMITS, Model, PAGE, Runner, Scalar};
+use crate::model::{LIMITS, Model, Opening, PAGE, Runner, Scalar};
 use crate::prediction::finds_cached;
 use crate::single_runs::{self, SingleRuns};
 use crate::trial::spare_memory;
@@ -169,7 +169,9 @@ pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
     put_middle(model, Scalar::PosixAioCall, &longer(&own[0], took("posix", by)));
     put_middle(model, Scalar::NullCall, &took("null", by));
     put_middle(model, Scalar::NullAsyncCall, &took("null at depth", by));
-    if by == Runner::Fio {
+    // fio opens its files again for each pass, which must find them cached.
+    let by_passes = by == Runner::Fio && model.parameters.choices.opening == Opening::Keeps;
+    if by_passes {
         let faults = faults(&took("passes", by), &took("mapped", by), model.parameters[Scalar::Call]);
         put_middle(model, Scalar::PageFault, &faults);
     }
@@ -181,7 +183,7 @@ pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
     // Each page is read in by itself during the ramp, if there is time for that.
     let read_in_ns = WRITABLE_PAGES as f64 * model.parameters[Scalar::DeviceLatency];
     if let Some(passes) = quantile::median(&took("passes", by))
-        && by == Runner::Fio
+        && by_passes
         && read_in_ns < RAMP_MS as f64 * 1e6
     {
         let besides = passes - model.parameters[Scalar::Call];
