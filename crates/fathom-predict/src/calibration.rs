@@ -121,7 +121,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     fresh_memory(model);
     taken_memory(model);
     let trials = trial::run(&jobs, schedule, testbed)?;
-    let own_work = programs_own_work(programs, testbed)?;
+    let own_work = programs_own_work(model, programs, testbed)?;
     let at_random = at_random(model, by, testbed)?;
     let crowd = if by == Runner::Fathom { Vec::new() } else { crowded(cpus, by, testbed)? };
     single_runs::run(&mut checks, &[by], CHECKED - 1, seed.wrapping_add(1), testbed)?;
@@ -137,7 +137,10 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
         left = others;
         between_calls(model, &stage, trials);
         match stage.fits {
-            Fits::ColdReads => best_of(model, &stage, trials, &ways_to_answer(answers(trials))),
+            Fits::ColdReads => {
+                callers_part(model, trials);
+                best_of(model, &stage, trials, &ways_to_answer(model, answers(trials)));
+            }
             Fits::Syncs if model.parameters[Scalar::WriteThrough] > 0.0 => {
                 // Whether each page of a write is waited for, or a sync for each byte, shows in writes without syncs.
                 let with_writes: Vec<Trial> =
@@ -274,6 +277,25 @@ fn answers(trials: &[Trial]) -> Option<Answers> {
     (most > MANY).then_some(Answers::Each)
 }
 
+/// What a request takes of its caller's CPU, if requests overlap: its submission, and what the thread's time on its CPU holds besides,
+/// of the job with the most requests under way. How long such a job takes does not tell that from what the device or a kernel's worker
+/// takes at the same time; and a program that does more itself is slower only by what the caller's CPU has no time for.
+fn callers_part(model: &mut Model, trials: &[Trial]) {
+    let is_meant = |trial: &&Trial| trial.job.depth.most > 1 && is_by_pages(&trial.job, Direction::Read);
+    let deepest = trials.iter().filter(is_meant).max_by_key(|trial| trial.job.depth.most);
+    let Some(trial) = deepest.filter(|_| model.parameters.choices.queued == Queued::Together) else { return };
+    let [call, caller] = [Scalar::Call, Scalar::Caller].map(|scalar| model.parameters[scalar]);
+    let parts = |run: &Outcome| {
+        let cpu = (run.usage.user + run.usage.system).as_nanos() as f64 / run.calls() as f64 - caller;
+        let submission = run.transfers[Direction::Read as usize].submission.mean() * run.ns_per_tick;
+        let submission = submission.min(cpu);
+        (submission > call).then_some([submission - call, cpu - submission])
+    };
+    let parts: Vec<[f64; 2]> = trial.runs.iter().filter_map(parts).collect();
+    put_middle(model, Scalar::Submission, &parts.iter().map(|part| part[0]).collect::<Vec<_>>());
+    put_middle(model, Scalar::QueuedCall, &parts.iter().map(|part| part[1]).collect::<Vec<_>>());
+}
+
 /// Puts the median of what was seen, with the middle half as its interval, if there is anything.
 fn put_middle(model: &mut Model, scalar: Scalar, seen: &[f64]) {
     let seen: Vec<f64> = seen.iter().copied().filter(|one| one.is_finite()).collect();
@@ -323,8 +345,9 @@ type Way = (Option<Answers>, Vec<(Scalar, f64)>);
 
 /// How a device may answer: so many requests side by side, each by itself or all together, or as it was `seen` to; with two starts
 /// of the search.
-fn ways_to_answer(seen: Option<Answers>) -> Vec<Way> {
-    // Whether the caller's CPU is busy with a request or the device is looks much alike, and a search finds what is near.
+fn ways_to_answer(model: &Model, seen: Option<Answers>) -> Vec<Way> {
+    // Whether the caller's CPU is busy with a request or the device is looks much alike where the thread's time on its CPU did not
+    // tell, and a search finds what is near.
     const STARTS: [[(Scalar, f64); 2]; 2] = [
         [(Scalar::Submission, 12_000.0), (Scalar::DeviceReadRequest, 100.0)],
         [(Scalar::Submission, 1_000.0), (Scalar::DeviceReadRequest, 8_000.0)],
@@ -332,7 +355,9 @@ fn ways_to_answer(seen: Option<Answers>) -> Vec<Way> {
     let possible = Answers::ALL.iter().copied().filter(move |one| seen.is_none_or(|seen| seen == *one));
     let of_depth = |depth: f64| possible.clone().map(move |answers| (depth, answers));
     let start = |(depth, answers), start: [(Scalar, f64); 2]| {
-        (Some(answers), [&[(Scalar::DeviceDepth, depth)], &start[..]].concat())
+        let is_open = |(scalar, _): &(Scalar, f64)| !is_measured(model, *scalar);
+        let values = start.into_iter().filter(is_open).chain([(Scalar::DeviceDepth, depth)]);
+        (Some(answers), values.collect())
     };
     let ways = DEPTHS.into_iter().flat_map(of_depth);
     ways.flat_map(|way| STARTS.map(|values| start(way, values))).collect()
@@ -447,6 +472,11 @@ fn weight(trial: &Trial) -> f64 {
     OFF / OFF.hypot(trial.uncertainty().unwrap_or(0.0))
 }
 
+/// Whether a value was found by other means than a fit.
+fn is_measured(model: &Model, number: impl Into<Number>) -> bool {
+    model.parameters.number(number.into()).origin == Origin::Measured
+}
+
 fn assume(model: &mut Model, number: impl Into<Number>, value: f64) {
     model.parameters.put(number, Parameter { value, interval: None, origin: Origin::Assumed });
 }
@@ -528,7 +558,8 @@ mod tests {
             assert_eq!(seen, Some(answers));
             for seen in [seen, None] {
                 let mut found = Model::assumed();
-                best_of(&mut found, &stage, &trials, &ways_to_answer(seen));
+                let ways = ways_to_answer(&found, seen);
+                best_of(&mut found, &stage, &trials, &ways);
                 assert_eq!(found.parameters.choices.answers, answers);
                 for trial in &trials {
                     let off = time(&trial.job, &found) / trial.ns_per_transfer().unwrap();
@@ -556,6 +587,43 @@ mod tests {
         assert_eq!([seen(4.0, 32.0), seen(1.0, 8.0)], [Some(Answers::Each); 2]);
         // A thread that is busy all the time, and one that is now and then.
         assert_eq!([seen(0.1, 0.0), seen(2.0, 0.5), answers(&[])], [None; 3]);
+    }
+
+    #[test]
+    fn what_a_request_takes_of_its_callers_cpu_is_what_the_thread_used_of_it() {
+        // What a submission took, what the thread used of its CPU for each request, and the two parts of it.
+        let found = |submission: u64, cpu: u64, queued: Queued| {
+            let mut model = Model::assumed();
+            model.parameters.choices.queued = queued;
+            put_measured(&mut model, Scalar::Call, 400.0);
+            put_measured(&mut model, Scalar::Caller, 50.0);
+            let trial = |job: Job| {
+                let mut run = Outcome { elapsed_ns: 1, ..Outcome::nothing(1.0) };
+                let cpu = if job.depth.most == 32 { cpu } else { 5 * cpu };
+                for _ in 0..1_000 {
+                    run.transfers[0].latency.record(1);
+                    run.transfers[0].submission.record(submission);
+                }
+                run.usage.system = Duration::from_nanos(1_000 * cpu);
+                Trial { job, runs: vec![run], disturbed: 0, refusal: None }
+            };
+            let jobs = stages(&model).into_iter().flat_map(|stage| stage.jobs);
+            callers_part(&mut model, &jobs.map(trial).collect::<Vec<_>>());
+            let free: Vec<_> = stages(&model).into_iter().flat_map(|stage| stage.free(&model)).collect();
+            let [submission, rest] = [Scalar::Submission, Scalar::QueuedCall].map(|scalar| {
+                let is_free = free.iter().any(|(number, _)| *number == Number::Scalar(scalar));
+                (!is_free).then_some(model.parameters[scalar])
+            });
+            [submission, rest]
+        };
+        let near = |found: Option<f64>, wanted: f64| found.is_some_and(|found| (found - wanted).abs() < 30.0);
+        let [submission, rest] = found(2_000, 3_050, Queued::Together);
+        assert!(near(submission, 1_600.0) && near(rest, 1_000.0), "{submission:?} {rest:?}");
+        // A submission that a kernel's worker interrupts takes longer than the thread uses.
+        let [submission, rest] = found(9_000, 3_050, Queued::Together);
+        assert!(near(submission, 2_600.0) && near(rest, 0.0), "{submission:?} {rest:?}");
+        assert_eq!(found(2_000, 3_050, Queued::InTurn), [None; 2]);
+        assert_eq!(found(2_000, 0, Queued::Together), [None; 2], "the kernel does not say");
     }
 
     #[test]

@@ -47,6 +47,7 @@ const WRITTEN: u64 = 16 << 10;
 /// Runs that show what Fathom and fio do themselves for each transfer, the one where it is installed: reads in order of a file that
 /// the CPU's caches hold, one after the other and by submissions.
 pub(super) fn programs_own_work(
+    model: &Model,
     programs: &[Runner],
     testbed: &mut Testbed,
 ) -> Result<Vec<SingleRuns>, Fault> {
@@ -56,7 +57,10 @@ pub(super) fn programs_own_work(
     let words = format!("{near}time_based\nruntime=100ms\n");
     let aio = format!("[async]\n{words}ioengine=libaio\n[posix]\n{words}ioengine=posixaio\n");
     let passes = format!("{near}loops=1000\n");
-    let mapped = format!("[passes]\n{passes}[mapped]\n{passes}ioengine=mmap\n");
+    let mapped = match finds_cached_again(model, programs[0]) {
+        true => format!("[passes]\n{passes}[mapped]\n{passes}ioengine=mmap\n"),
+        false => String::new(),
+    };
     let null = "ioengine=null\nrw=read\nbs=4k\nsize=1g\n";
     let deep = format!("[null at depth]\n{null}iodepth=16\n");
     let text = format!(
@@ -65,8 +69,13 @@ pub(super) fn programs_own_work(
     let mut jobs = written_jobs(&text)?;
     single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, testbed)?;
     single_runs::run(&mut jobs[2..], &programs[..1], ROUNDS, 1, testbed)?;
-    jobs.extend(whole_transfers(programs[0], testbed)?);
+    jobs.extend(whole_transfers(model, programs[0], testbed)?);
     Ok(jobs)
+}
+
+/// Whether a program opens a file again for each pass over it, and finds it cached.
+fn finds_cached_again(model: &Model, by: Runner) -> bool {
+    by == Runner::Fio && model.parameters.choices.opening == Opening::Keeps
 }
 
 /// The pages of a file that is mapped to be written, and how long they are read in before that counts.
@@ -75,7 +84,7 @@ const RAMP_MS: u64 = 100;
 
 /// Runs of transfers that are little else than a change of a file's blocks, or a fault: between two passes over a mapped file fio has
 /// it written to the device, so that each write makes a fault again.
-fn whole_transfers(by: Runner, testbed: &mut Testbed) -> Result<Vec<SingleRuns>, Fault> {
+fn whole_transfers(model: &Model, by: Runner, testbed: &mut Testbed) -> Result<Vec<SingleRuns>, Fault> {
     const ROUNDS: usize = 2;
     let blocks = "[falloc]\nioengine=falloc\nrw=randwrite\nbs=4k\nsize=32m\n\
                   [ftruncate]\nioengine=ftruncate\nrw=write\nbs=4k\nsize=64m\n";
@@ -83,6 +92,7 @@ fn whole_transfers(by: Runner, testbed: &mut Testbed) -> Result<Vec<SingleRuns>,
         "[writable]\nioengine=mmap\nrw=randwrite\nbs=4k\nsize={}\ntime_based\nramp_time={RAMP_MS}ms\nruntime=60ms\n",
         WRITABLE_PAGES * PAGE
     );
+    let mapped = if finds_cached_again(model, by) { &*mapped } else { "" };
     let mut jobs = written_jobs(&format!("{blocks}{mapped}"))?;
     single_runs::run(&mut jobs, &[by], ROUNDS, 1, testbed)?;
     Ok(jobs)
@@ -169,12 +179,8 @@ pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
     put_middle(model, Scalar::PosixAioCall, &longer(&own[0], took("posix", by)));
     put_middle(model, Scalar::NullCall, &took("null", by));
     put_middle(model, Scalar::NullAsyncCall, &took("null at depth", by));
-    // fio opens its files again for each pass, which must find them cached.
-    let by_passes = by == Runner::Fio && model.parameters.choices.opening == Opening::Keeps;
-    if by_passes {
-        let faults = faults(&took("passes", by), &took("mapped", by), model.parameters[Scalar::Call]);
-        put_middle(model, Scalar::PageFault, &faults);
-    }
+    let faults = faults(&took("passes", by), &took("mapped", by), model.parameters[Scalar::Call]);
+    put_middle(model, Scalar::PageFault, &faults);
     let written = longer(&took("null", Runner::Fio), took("null writes", Runner::Fio));
     let of_byte = written.into_iter().map(|ns| ns / WRITTEN as f64);
     put_middle(model, Scalar::FioWrittenByte, &of_byte.collect::<Vec<_>>());
@@ -183,7 +189,6 @@ pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
     // Each page is read in by itself during the ramp, if there is time for that.
     let read_in_ns = WRITABLE_PAGES as f64 * model.parameters[Scalar::DeviceLatency];
     if let Some(passes) = quantile::median(&took("passes", by))
-        && by_passes
         && read_in_ns < RAMP_MS as f64 * 1e6
     {
         let besides = passes - model.parameters[Scalar::Call];

@@ -65,6 +65,7 @@ impl Stage {
             Found::Fitted(..) if !stays_in_memory && is_own(number) => None,
             // A sync that needs no commit shows what a flush takes.
             Found::Fitted(..) if !is_jbd2 && number == Number::Scalar(Scalar::JournalCommit) => None,
+            Found::Fitted(..) if super::is_measured(model, number) => None,
             Found::Fitted(stage, least) if stage == self.fits => Some((number, least)),
             _ => None,
         };

@@ -32,7 +32,7 @@ pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
     }
     let threads: u32 = jobs.iter().map(|job| job.numjobs).sum();
     if threads > 1 && cpus > 0.0 {
-        let depth = |job: &Job| if job.engine.is_asynchronous() { job.depth.most.max(1) } else { 1 };
+        let depth = |job: &Job| queueing(job, &parameters).map_or(1, |queueing| queueing.depth.max(1));
         let under_way: f64 = jobs.iter().map(|job| f64::from(job.numjobs) * f64::from(depth(job))).sum();
         let awake = (under_way / cpus - 1.0).clamp(0.0, 1.0);
         let share = 1.0 - awake * (1.0 - parameters[Scalar::AwakeShare]);
