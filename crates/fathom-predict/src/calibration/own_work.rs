@@ -100,7 +100,7 @@ fn whole_transfers(model: &Model, by: Runner, testbed: &mut Testbed) -> Result<V
 
 /// The share of the writes below whose latency shows what the first write to a folio takes: a good part of them are first ones.
 const FIRST: f64 = 0.9;
-const AT_RANDOM: &str = "[global]\nfilename=checks\nsize=64m\npre_read=1\ninvalidate=0\n\
+const AT_RANDOM: &str = "[global]\nfilename=kept\nsize=64m\npre_read=1\ninvalidate=0\n\
     [first writes]\nrw=randwrite\nbs=4k\nio_size=640k\nend_fsync=1\n\
     [each once]\nrw=randread\nbs=8k\ntime_based\nruntime=100ms\n\
     [any]\nrw=randread\nbs=8k\ntime_based\nruntime=100ms\nnorandommap\n";
