@@ -412,7 +412,7 @@ fn weight(trial: &Trial) -> f64 {
     OFF / OFF.hypot(trial.uncertainty().unwrap_or(0.0))
 }
 
-/// Whether a value was found by other means than a fit.
+/// Whether a value is known already, to the fit that would find it.
 fn is_measured(model: &Model, number: impl Into<Number>) -> bool {
     model.parameters.number(number.into()).origin == Origin::Measured
 }

@@ -57,7 +57,9 @@ pub(super) fn programs_own_work(
     let words = format!("{near}time_based\nruntime=100ms\n");
     let aio = format!("[async]\n{words}ioengine=libaio\n[posix]\n{words}ioengine=posixaio\n");
     let passes = format!("{near}loops=1000\n");
-    let mapped = match finds_cached_again(model, programs[0]) {
+    // fio opens its files again for each pass over them, which must find them cached.
+    let by_passes = programs[0] == Runner::Fio && model.parameters.choices.opening == Opening::Keeps;
+    let mapped = match by_passes {
         true => format!("[passes]\n{passes}[mapped]\n{passes}ioengine=mmap\n"),
         false => String::new(),
     };
@@ -69,13 +71,8 @@ pub(super) fn programs_own_work(
     let mut jobs = written_jobs(&text)?;
     single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, testbed)?;
     single_runs::run(&mut jobs[2..], &programs[..1], ROUNDS, 1, testbed)?;
-    jobs.extend(whole_transfers(model, programs[0], testbed)?);
+    jobs.extend(whole_transfers(programs[0], by_passes, testbed)?);
     Ok(jobs)
-}
-
-/// Whether a program opens a file again for each pass over it, and finds it cached.
-fn finds_cached_again(model: &Model, by: Runner) -> bool {
-    by == Runner::Fio && model.parameters.choices.opening == Opening::Keeps
 }
 
 /// The pages of a file that is mapped to be written, and how long they are read in before that counts.
@@ -84,16 +81,18 @@ const RAMP_MS: u64 = 100;
 
 /// Runs of transfers that are little else than a change of a file's blocks, or a fault: between two passes over a mapped file fio has
 /// it written to the device, so that each write makes a fault again.
-fn whole_transfers(model: &Model, by: Runner, testbed: &mut Testbed) -> Result<Vec<SingleRuns>, Fault> {
+fn whole_transfers(by: Runner, by_passes: bool, testbed: &mut Testbed) -> Result<Vec<SingleRuns>, Fault> {
     const ROUNDS: usize = 2;
-    let blocks = "[falloc]\nioengine=falloc\nrw=randwrite\nbs=4k\nsize=32m\n\
-                  [ftruncate]\nioengine=ftruncate\nrw=write\nbs=4k\nsize=64m\n";
-    let mapped = format!(
-        "[writable]\nioengine=mmap\nrw=randwrite\nbs=4k\nsize={}\ntime_based\nramp_time={RAMP_MS}ms\nruntime=60ms\n",
-        WRITABLE_PAGES * PAGE
-    );
-    let mapped = if finds_cached_again(model, by) { &*mapped } else { "" };
-    let mut jobs = written_jobs(&format!("{blocks}{mapped}"))?;
+    let mut text = "[falloc]\nioengine=falloc\nrw=randwrite\nbs=4k\nsize=32m\n\
+                  [ftruncate]\nioengine=ftruncate\nrw=write\nbs=4k\nsize=64m\n"
+        .to_owned();
+    if by_passes {
+        text += &format!(
+            "[writable]\nioengine=mmap\nrw=randwrite\nbs=4k\nsize={}\ntime_based\nramp_time={RAMP_MS}ms\nruntime=60ms\n",
+            WRITABLE_PAGES * PAGE
+        );
+    }
+    let mut jobs = written_jobs(&text)?;
     single_runs::run(&mut jobs, &[by], ROUNDS, 1, testbed)?;
     Ok(jobs)
 }

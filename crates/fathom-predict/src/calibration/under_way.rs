@@ -30,6 +30,11 @@ fn is_by_pages(job: &Job, side: Direction) -> bool {
     job.direct && is_small && job.numjobs == 1
 }
 
+/// Those in which one thread has several reads of single pages under way.
+fn queues(trials: &[Trial]) -> impl Iterator<Item = &Trial> {
+    trials.iter().filter(|trial| trial.job.depth.most > 1 && is_by_pages(&trial.job, Direction::Read))
+}
+
 /// How a device answers the requests that are under way, as far as the sleeps of a thread tell: one that waits for all of them sleeps
 /// once for as many as its queue has. A thread that hardly sleeps tells nothing.
 pub(super) fn answers(trials: &[Trial]) -> Option<Answers> {
@@ -40,8 +45,7 @@ pub(super) fn answers(trials: &[Trial]) -> Option<Answers> {
         quantile::median(&trial.each(|run| run.usage.sleeps as f64 / run.calls() as f64 * depth))
     };
     // Large ones take long enough for a server to leave the thread's CPU.
-    let is_meant = |trial: &&Trial| trial.job.depth.most > 1 && is_by_pages(&trial.job, Direction::Read);
-    let sleeps: Vec<f64> = trials.iter().filter(is_meant).filter_map(sleeps).collect();
+    let sleeps: Vec<f64> = queues(trials).filter_map(sleeps).collect();
     let most = sleeps.iter().copied().reduce(f64::max)?;
     if sleeps.iter().all(|sleeps| (1.0 / ABOUT..ABOUT).contains(sleeps)) {
         return Some(Answers::Together);
@@ -53,8 +57,7 @@ pub(super) fn answers(trials: &[Trial]) -> Option<Answers> {
 /// of the job with the most requests under way. How long such a job takes does not tell that from what the device or a kernel's worker
 /// takes at the same time; and a program that does more itself is slower only by what the caller's CPU has no time for.
 pub(super) fn callers_part(model: &mut Model, trials: &[Trial]) {
-    let is_meant = |trial: &&Trial| trial.job.depth.most > 1 && is_by_pages(&trial.job, Direction::Read);
-    let deepest = trials.iter().filter(is_meant).max_by_key(|trial| trial.job.depth.most);
+    let deepest = queues(trials).max_by_key(|trial| trial.job.depth.most);
     let Some(trial) = deepest.filter(|_| model.parameters.choices.queued == Queued::Together) else { return };
     let [call, caller] = [Scalar::Call, Scalar::Caller].map(|scalar| model.parameters[scalar]);
     let parts = |run: &Outcome| {
@@ -64,8 +67,9 @@ pub(super) fn callers_part(model: &mut Model, trials: &[Trial]) {
         (submission > call).then_some([submission - call, cpu - submission])
     };
     let parts: Vec<[f64; 2]> = trial.runs.iter().filter_map(parts).collect();
-    put_middle(model, Scalar::Submission, &parts.iter().map(|part| part[0]).collect::<Vec<_>>());
-    put_middle(model, Scalar::QueuedCall, &parts.iter().map(|part| part[1]).collect::<Vec<_>>());
+    for (at, scalar) in [Scalar::Submission, Scalar::QueuedCall].into_iter().enumerate() {
+        put_middle(model, scalar, &parts.iter().map(|part| part[at]).collect::<Vec<_>>());
+    }
 }
 
 #[cfg(test)]

@@ -181,9 +181,10 @@ impl Estimate {
 impl Residual {
     /// The latency that a share of a job's calls does not exceed, for a job of this class from the simulated latency in ns.
     pub(crate) fn latency(&self, share: f64, calls: u64, simulated: f64) -> Estimate {
-        let is_held = self.held_from_ns.is_some_and(|from| simulated >= from);
+        if self.held_from_ns.is_some_and(|from| simulated >= from) {
+            return Estimate::seen(simulated, self.spread, self);
+        }
         match self.tail(level(share, calls)) {
-            _ if is_held => Estimate::seen(simulated, self.spread, self),
             Some(tail) => Estimate::seen(simulated * tail.factor + tail.added_ns, tail.spread, self),
             None => Estimate::seen(simulated / self.factor, self.spread, self),
         }
@@ -457,9 +458,12 @@ pub(super) fn unvalidated(class: &str, model: &Model) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::predict;
+    use fathom_program::job::Blocks;
+
     use super::super::tests::{QUICK, job, silent};
+    use super::super::{Settings, predict};
     use super::*;
+    use crate::model::{Origin, Parameter, Scalar};
 
     #[test]
     fn intervals_reach_to_the_rate_with_free_memory_that_a_host_has_taken() {
@@ -509,5 +513,93 @@ mod tests {
                 assert!(some.low <= slow.value && some.high >= fast.value, "{some:?}");
             }
         }
+    }
+
+    #[test]
+    fn intervals_carry_those_of_the_parameters_and_the_model_s_own_error() {
+        let mut model = silent();
+        let call = Parameter { value: 400.0, interval: Some([320.0, 480.0]), origin: Origin::Measured };
+        model.parameters.put(Scalar::Call, call);
+        let jobs = [Job { pre_read: true, ..job("cached") }];
+        let rate = |model: &Model| {
+            predict(&jobs, model, Settings { draws: 60, seed: 3 }).unwrap().forecasts[0].sides[0]
+                .bytes_per_second
+        };
+        let narrow = rate(&model);
+        // A deviation of the call is 40.8 of 810 ns.
+        let reach = (narrow.high / narrow.value).ln();
+        assert!((reach - 1.645 * 40.8 / 810.0).abs() < 0.03, "{reach}");
+        let tail = |share, factor| Tail { share, factor, added_ns: 0.0, spread: 0.2 };
+        let latencies = vec![tail(0.5, 1.0), tail(0.99, 1.5)];
+        let residual = Residual {
+            jobs: 4,
+            mean_error: 0.1,
+            factor: 1.0,
+            spread: 0.12,
+            freedom: 4,
+            latencies,
+            ..Residual::default()
+        };
+        model.residuals.insert("cached_sequential_read".to_owned(), residual);
+        let seen = rate(&model);
+        // Student's t of four freedoms.
+        assert!(((seen.high / seen.value).ln() - 2.132 * 0.12).abs() < 1e-3, "{seen:?}");
+        let predicted = predict(&jobs, &model, Settings::default()).unwrap();
+        let latency = &predicted.forecasts[0].sides[0].latency;
+        assert!((latency.p99_ns.value / latency.median_ns.value - 1.5).abs() < 0.02, "{latency:?}");
+        assert!(latency.p999_ns.value >= latency.p99_ns.value);
+    }
+
+    #[test]
+    fn the_longest_of_a_few_calls_is_none_of_a_hundred() {
+        let tail = |share, factor, added_ns| Tail { share, factor, added_ns, spread: 0.1 };
+        let latencies =
+            vec![tail(0.5, 1.0, 0.0), tail(0.9, 1.2, 10.0), tail(0.99, 2.0, 110.0), tail(0.999, 4.0, 210.0)];
+        let residual = Residual { latencies, factor: 1.0, ..Residual::default() };
+        let predicted = |share, calls| residual.latency(share, calls, 1000.0).value;
+        // Among very many calls each level is its own.
+        let many = [0.5, 0.9, 0.99, 0.999].map(|share| predicted(share, 100_000_000));
+        for (predicted, wanted) in many.into_iter().zip([1000.0, 1210.0, 2110.0, 4210.0]) {
+            assert!((predicted / wanted - 1.0).abs() < 1e-4, "{many:?}");
+        }
+        // Of three the longest lies at 0.8: log(0.5 / 0.2) / log(5) of the way from 0.5 to 0.9.
+        let way = 2.5_f64.ln() / 5.0_f64.ln();
+        let longest = 1000.0 * (way * 1.2_f64.ln()).exp() + way * 10.0;
+        assert!([0.9, 0.99, 0.999].iter().all(|&share| (predicted(share, 3) - longest).abs() < 1e-6));
+        // Of 24 it lies between the two levels around it, of 1,000 nearly at its own.
+        assert!(predicted(0.99, 24) > 1210.0 && predicted(0.99, 24) < 2110.0);
+        assert!((predicted(0.99, 1_000) / 2110.0 - 1.0).abs() < 0.02);
+        assert_eq!(
+            [predicted(0.99, 1), predicted(0.5, 2), predicted(0.99, 0)].map(f64::round),
+            [1000.0, 1000.0, 2110.0]
+        );
+        let held = Residual { held_from_ns: Some(900.0), ..residual.clone() };
+        assert_eq!(held.latency(0.99, 1_000, 1000.0).value, 1000.0, "a wait for the next slice is declared");
+        assert_eq!(held.latency(0.99, 1_000, 800.0), residual.latency(0.99, 1_000, 800.0));
+    }
+
+    #[test]
+    fn the_interval_of_a_job_that_ends_as_a_slice_does_reaches_into_the_next() {
+        let mut model = silent();
+        [
+            "device=token_bucket",
+            "limit_slice=100ms",
+            "limit_read_rate=10M",
+            "submission=0",
+            "device_latency=1us",
+        ]
+        .iter()
+        .for_each(|typed| model.set(typed).unwrap());
+        let residual = Residual { jobs: 40, spread: 0.001, factor: 1.0, ..Default::default() };
+        model.residuals.insert("cold_sequential_read".to_owned(), residual);
+        let rate = |kib: u64| {
+            let cold = Job { blocks: [Blocks::fixed(16 << 10); 2], size: Some(kib << 10), ..job("cold") };
+            predict(&[cold], &model, Settings::default()).unwrap().forecasts[0].sides[0].bytes_per_second
+        };
+        let wide = |rate: Estimate| (rate.high / rate.low).ln();
+        // Slices of one MiB: a job of 4.9 MiB waits for four of them, with a little more or less for the same; one of 5 MiB
+        // may wait for five.
+        let [within, at_its_end] = [4_500, 5_120].map(rate).map(wide);
+        assert!(within < 0.06 && at_its_end > 0.15, "{within} {at_its_end}");
     }
 }

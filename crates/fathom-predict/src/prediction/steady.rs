@@ -91,3 +91,84 @@ pub(super) fn prolonged(mut run: Outcome, steady: Outcome, job: &Job) -> Outcome
     }
     run
 }
+
+#[cfg(test)]
+mod tests {
+    use fathom_program::job::{Depth, Engine};
+
+    use super::super::simulate;
+    use super::*;
+    use crate::model::Model;
+
+    /// What a steady job does in the rest of its time need not be simulated; what changes is.
+    #[test]
+    fn a_steady_job_is_simulated_until_nothing_new_comes() {
+        let model = Model::assumed();
+        let of = |job: &Job| {
+            let outcomes = simulate(std::slice::from_ref(job), &model.parameters, 1).unwrap();
+            Outcome::together(&outcomes[0]).unwrap()
+        };
+        let direct = |seconds| Job {
+            engine: Engine::Libaio,
+            depth: Depth { most: 16, ..Depth::default() },
+            direct: true,
+            pattern: Pattern::Random,
+            size: Some(256 << 20),
+            time_based: true,
+            runtime: Duration::from_secs(seconds),
+            ..Job::named("direct")
+        };
+        let (short, long) = (of(&direct(4)), of(&direct(4_000)));
+        let near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.01;
+        assert!(near(short.elapsed_ns as f64, 4e9) && near(long.elapsed_ns as f64, 4e12));
+        assert!(near(long.calls() as f64, 1_000.0 * short.calls() as f64));
+        assert!(near(long.latency_ns(0.99), short.latency_ns(0.99)));
+        // So many bytes, and not so long.
+        let bytes =
+            |mib: u64| Job { time_based: false, runtime: Duration::ZERO, size: Some(mib << 20), ..direct(0) };
+        let (few, many) = (of(&bytes(512)), of(&bytes(51_200)));
+        assert!(
+            near(many.calls() as f64, 51_200.0 * 256.0)
+                && near(many.elapsed_ns as f64, 100.0 * few.elapsed_ns as f64)
+        );
+        // What fills memory evenly and is not read again goes on, too, and need not be simulated to its end.
+        let cold =
+            |seconds| Job { direct: false, engine: Engine::IoUring, size: Some(8 << 30), ..direct(seconds) };
+        let [short, long] = [2, 400].map(|seconds| of(&cold(seconds)));
+        assert!(
+            near(long.calls() as f64, 200.0 * short.calls() as f64),
+            "{} {}",
+            short.calls(),
+            long.calls()
+        );
+        // So does what writes the same file again and again, whose pages are dropped before each pass; and loops are passes as well.
+        let written = |seconds| Job {
+            direct: false,
+            engine: Engine::Psync,
+            read_percent: 0,
+            size: Some(64 << 20),
+            ..direct(seconds)
+        };
+        let [short, long] = [4, 200].map(|seconds| of(&written(seconds)));
+        let ratio = long.calls() as f64 / short.calls() as f64 / 50.0;
+        assert!((ratio - 1.0).abs() < 0.03, "{ratio}");
+        let loops = |loops| {
+            let mut job = bytes(64);
+            job.course.loops = loops;
+            of(&job)
+        };
+        let [one, many] = [1, 3_000].map(loops);
+        assert!(near(many.calls() as f64, 3_000.0 * one.calls() as f64), "{} {}", one.calls(), many.calls());
+        // The first pass reads from the device, all others from memory.
+        let warming = Job {
+            direct: false,
+            engine: Engine::Psync,
+            invalidate: false,
+            size: Some(32 << 20),
+            ..direct(2)
+        };
+        let warm = of(&warming);
+        let rate = warm.bytes_per_second(Direction::Read);
+        assert!(rate > 20.0 * 4096.0 * 1e9 / 80_000.0, "{rate}");
+    }
+}

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{Journal, Origin, Residual, Runner, Tail};
+use crate::model::{Journal, Runner};
 use std::time::Duration;
 
 use fathom_program::job::{Blocks, Depth, Engine, Trim};
@@ -30,87 +30,6 @@ fn a_cached_job_costs_calls_and_copies_and_what_is_between() {
     assert_eq!(side.bytes_per_second.value, 4096.0 / 840.0 * 1e9);
     assert_eq!(side.bytes_per_second.low, side.bytes_per_second.value, "nothing is uncertain");
     assert!(predicted.forecasts[0].caveats[0].contains("cached_sequential_read"));
-}
-
-#[test]
-fn intervals_carry_those_of_the_parameters_and_the_model_s_own_error() {
-    let mut model = silent();
-    let call = Parameter { value: 400.0, interval: Some([320.0, 480.0]), origin: Origin::Measured };
-    model.parameters.put(Scalar::Call, call);
-    let jobs = [Job { pre_read: true, ..job("cached") }];
-    let rate = |model: &Model| {
-        predict(&jobs, model, Settings { draws: 60, seed: 3 }).unwrap().forecasts[0].sides[0].bytes_per_second
-    };
-    let narrow = rate(&model);
-    // A deviation of the call is 40.8 of 810 ns.
-    let reach = (narrow.high / narrow.value).ln();
-    assert!((reach - 1.645 * 40.8 / 810.0).abs() < 0.03, "{reach}");
-    let tail = |share, factor| Tail { share, factor, added_ns: 0.0, spread: 0.2 };
-    let latencies = vec![tail(0.5, 1.0), tail(0.99, 1.5)];
-    let residual = Residual {
-        jobs: 4,
-        mean_error: 0.1,
-        factor: 1.0,
-        spread: 0.12,
-        freedom: 4,
-        latencies,
-        ..Residual::default()
-    };
-    model.residuals.insert("cached_sequential_read".to_owned(), residual);
-    let seen = rate(&model);
-    // Student's t of four freedoms.
-    assert!(((seen.high / seen.value).ln() - 2.132 * 0.12).abs() < 1e-3, "{seen:?}");
-    let predicted = predict(&jobs, &model, Settings::default()).unwrap();
-    let latency = &predicted.forecasts[0].sides[0].latency;
-    assert!((latency.p99_ns.value / latency.median_ns.value - 1.5).abs() < 0.02, "{latency:?}");
-    assert!(latency.p999_ns.value >= latency.p99_ns.value);
-}
-
-#[test]
-fn the_longest_of_a_few_calls_is_none_of_a_hundred() {
-    let tail = |share, factor, added_ns| Tail { share, factor, added_ns, spread: 0.1 };
-    let latencies =
-        vec![tail(0.5, 1.0, 0.0), tail(0.9, 1.2, 10.0), tail(0.99, 2.0, 110.0), tail(0.999, 4.0, 210.0)];
-    let residual = Residual { latencies, factor: 1.0, ..Residual::default() };
-    let predicted = |share, calls| residual.latency(share, calls, 1000.0).value;
-    // Among very many calls each level is its own.
-    let many = [0.5, 0.9, 0.99, 0.999].map(|share| predicted(share, 100_000_000));
-    for (predicted, wanted) in many.into_iter().zip([1000.0, 1210.0, 2110.0, 4210.0]) {
-        assert!((predicted / wanted - 1.0).abs() < 1e-4, "{many:?}");
-    }
-    // Of three the longest lies at 0.8: log(0.5 / 0.2) / log(5) of the way from 0.5 to 0.9.
-    let way = 2.5_f64.ln() / 5.0_f64.ln();
-    let longest = 1000.0 * (way * 1.2_f64.ln()).exp() + way * 10.0;
-    assert!([0.9, 0.99, 0.999].iter().all(|&share| (predicted(share, 3) - longest).abs() < 1e-6));
-    // Of 24 it lies between the two levels around it, of 1,000 nearly at its own.
-    assert!(predicted(0.99, 24) > 1210.0 && predicted(0.99, 24) < 2110.0);
-    assert!((predicted(0.99, 1_000) / 2110.0 - 1.0).abs() < 0.02);
-    assert_eq!(
-        [predicted(0.99, 1), predicted(0.5, 2), predicted(0.99, 0)].map(f64::round),
-        [1000.0, 1000.0, 2110.0]
-    );
-    let held = Residual { held_from_ns: Some(900.0), ..residual.clone() };
-    assert_eq!(held.latency(0.99, 1_000, 1000.0).value, 1000.0, "a wait for the next slice is declared");
-    assert_eq!(held.latency(0.99, 1_000, 800.0), residual.latency(0.99, 1_000, 800.0));
-}
-
-#[test]
-fn the_interval_of_a_job_that_ends_as_a_slice_does_reaches_into_the_next() {
-    let mut model = silent();
-    ["device=token_bucket", "limit_slice=100ms", "limit_read_rate=10M", "submission=0", "device_latency=1us"]
-        .iter()
-        .for_each(|typed| model.set(typed).unwrap());
-    let residual = Residual { jobs: 40, spread: 0.001, factor: 1.0, ..Default::default() };
-    model.residuals.insert("cold_sequential_read".to_owned(), residual);
-    let rate = |kib: u64| {
-        let cold = Job { blocks: [Blocks::fixed(16 << 10); 2], size: Some(kib << 10), ..job("cold") };
-        predict(&[cold], &model, Settings::default()).unwrap().forecasts[0].sides[0].bytes_per_second
-    };
-    let wide = |rate: Estimate| (rate.high / rate.low).ln();
-    // Slices of one MiB: a job of 4.9 MiB waits for four of them, with a little more or less for the same; one of 5 MiB
-    // may wait for five.
-    let [within, at_its_end] = [4_500, 5_120].map(rate).map(wide);
-    assert!(within < 0.06 && at_its_end > 0.15, "{within} {at_its_end}");
 }
 
 #[test]
@@ -506,68 +425,6 @@ fn what_comes_before_a_ramp_or_a_delay_ends_does_not_count() {
         assert!((0.98..1.02).contains(&(calls / plain_calls)), "{calls} against {plain_calls}");
         assert!((late.elapsed_ns as f64 / plain.elapsed_ns as f64 - 1.0).abs() < 0.05);
     }
-}
-
-/// What a steady job does in the rest of its time need not be simulated; what changes is.
-#[test]
-fn a_steady_job_is_simulated_until_nothing_new_comes() {
-    let model = Model::assumed();
-    let of = |job: &Job| {
-        let outcomes = simulate(std::slice::from_ref(job), &model.parameters, 1).unwrap();
-        Outcome::together(&outcomes[0]).unwrap()
-    };
-    let direct = |seconds| Job {
-        engine: Engine::Libaio,
-        depth: Depth { most: 16, ..Depth::default() },
-        direct: true,
-        pattern: Pattern::Random,
-        size: Some(256 << 20),
-        time_based: true,
-        runtime: Duration::from_secs(seconds),
-        ..Job::named("direct")
-    };
-    let (short, long) = (of(&direct(4)), of(&direct(4_000)));
-    let near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.01;
-    assert!(near(short.elapsed_ns as f64, 4e9) && near(long.elapsed_ns as f64, 4e12));
-    assert!(near(long.calls() as f64, 1_000.0 * short.calls() as f64));
-    assert!(near(long.latency_ns(0.99), short.latency_ns(0.99)));
-    // So many bytes, and not so long.
-    let bytes =
-        |mib: u64| Job { time_based: false, runtime: Duration::ZERO, size: Some(mib << 20), ..direct(0) };
-    let (few, many) = (of(&bytes(512)), of(&bytes(51_200)));
-    assert!(
-        near(many.calls() as f64, 51_200.0 * 256.0)
-            && near(many.elapsed_ns as f64, 100.0 * few.elapsed_ns as f64)
-    );
-    // What fills memory evenly and is not read again goes on, too, and need not be simulated to its end.
-    let cold =
-        |seconds| Job { direct: false, engine: Engine::IoUring, size: Some(8 << 30), ..direct(seconds) };
-    let [short, long] = [2, 400].map(|seconds| of(&cold(seconds)));
-    assert!(near(long.calls() as f64, 200.0 * short.calls() as f64), "{} {}", short.calls(), long.calls());
-    // So does what writes the same file again and again, whose pages are dropped before each pass; and loops are passes as well.
-    let written = |seconds| Job {
-        direct: false,
-        engine: Engine::Psync,
-        read_percent: 0,
-        size: Some(64 << 20),
-        ..direct(seconds)
-    };
-    let [short, long] = [4, 200].map(|seconds| of(&written(seconds)));
-    let ratio = long.calls() as f64 / short.calls() as f64 / 50.0;
-    assert!((ratio - 1.0).abs() < 0.03, "{ratio}");
-    let loops = |loops| {
-        let mut job = bytes(64);
-        job.course.loops = loops;
-        of(&job)
-    };
-    let [one, many] = [1, 3_000].map(loops);
-    assert!(near(many.calls() as f64, 3_000.0 * one.calls() as f64), "{} {}", one.calls(), many.calls());
-    // The first pass reads from the device, all others from memory.
-    let warming =
-        Job { direct: false, engine: Engine::Psync, invalidate: false, size: Some(32 << 20), ..direct(2) };
-    let warm = of(&warming);
-    let rate = warm.bytes_per_second(Direction::Read);
-    assert!(rate > 20.0 * 4096.0 * 1e9 / 80_000.0, "{rate}");
 }
 
 /// A run that is ended early goes on as it was at last, and not as it began.

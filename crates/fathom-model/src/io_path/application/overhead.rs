@@ -22,7 +22,7 @@ pub struct Overhead {
 }
 
 impl Overhead {
-    /// What a call takes because of its bytes whether or not several are under way, in ns; and which call of the thread it is.
+    /// What the thread's call of this number takes because of its bytes, whether or not several are under way, in ns.
     pub(super) fn of_bytes(&self, call: &Call, number: u64) -> f64 {
         let fresh = if number < self.fresh.1 { self.fresh.0 } else { 0.0 };
         call.bytes as f64 * (self.checked_byte_ns + fresh)
