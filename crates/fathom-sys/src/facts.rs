@@ -3,6 +3,7 @@
 //! Nothing here is measured. Experiments may show these facts next to their answers, never use them.
 
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -360,12 +361,18 @@ pub fn has_journal(name: &str) -> bool {
 }
 
 /// Requests of a FUSE mount that the kernel sends in the background at once, at most: `max_background` of its connection,
-/// which root alone may read. None of other mounts, and where `fusectl` is not mounted.
+/// which root and who mounted it may read. None of other mounts, and of what may not be read. Source: `fuse_ctl_add_conn`.
 pub fn fuse_background(mount: &Mount) -> Option<u64> {
     if !mount.fs_type.starts_with("fuse") {
         return None;
     }
-    number(format!("/sys/fs/fuse/connections/{}/max_background", mount.device.1))
+    let (major, minor) = mount.device;
+    let limit = format!("{}/max_background", major << 20 | minor);
+    number(format!("/sys/fs/fuse/connections/{limit}")).or_else(|| {
+        // Containers seldom have fusectl mounted; a mount in no place at all ends with its descriptor.
+        let connections = crate::mount::without_place("fusectl").ok()?;
+        number(format!("/proc/self/fd/{}/{limit}", connections.as_raw_fd()))
+    })
 }
 
 /// The value of `key=value` in a comma-separated option list.

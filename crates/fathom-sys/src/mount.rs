@@ -1,8 +1,11 @@
-//! Mounts of a private name space: they end with the process, whatever ends it.
+//! Mounts that nothing outside sees: they end with the process, whatever ends it.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, UnmountFlags,
+};
 use rustix::thread::UnshareFlags;
 
 use crate::{Error, Result};
@@ -48,4 +51,18 @@ pub fn unmount(target: &Path) -> Result<()> {
 /// `umount2(2)`, MNT_DETACH.
 pub fn detach(target: &Path) -> Result<()> {
     rustix::mount::unmount(target, UnmountFlags::DETACH).map_err(|errno| Error::new("detach", target, errno))
+}
+
+/// Mounts a file system of type `fs_type` in no place: it is reached by this descriptor alone, and ends with it.
+/// Source: `fsopen(2)`, `fsmount(2)`.
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN, ENODEV where the kernel lacks the file system, ENOSYS before Linux 5.2.
+pub fn without_place(fs_type: &str) -> Result<OwnedFd> {
+    let mounted = || {
+        let configuring = rustix::mount::fsopen(fs_type, FsOpenFlags::FSOPEN_CLOEXEC)?;
+        rustix::mount::fsconfig_create(&configuring)?;
+        rustix::mount::fsmount(&configuring, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
+    };
+    mounted().map_err(|errno| Error::new("mount without a place", Path::new(fs_type), errno))
 }

@@ -149,13 +149,14 @@ fn looked_at(session: &mut Session<'_>, direction: Direction, least_ns: f64, siz
     if direction == Direction::Write && wanted > session.write_budget() / SHARE_OF_BUDGET {
         return inconclusive("larger requests can't be looked for: raise --max-write");
     }
-    let samples = match session.observe(transfers(direction, sizes).rounds(TURNS).warmup(1)) {
-        Err(Fault::System(error)) if !error.is_full() && !error.is_read_only() => {
-            return inconclusive(format!("transfers past the page cache fail here: {error}"));
-        }
-        Err(Fault::OutOfTime) => return inconclusive("time ran out"),
-        samples => samples?,
-    };
+    let samples =
+        match session.observe(transfers(direction, CallKind::OpenDirect, sizes).rounds(TURNS).warmup(1)) {
+            Err(Fault::System(error)) if !error.is_full() && !error.is_read_only() => {
+                return inconclusive(format!("transfers past the page cache fail here: {error}"));
+            }
+            Err(Fault::OutOfTime) => return inconclusive("time ran out"),
+            samples => samples?,
+        };
     let of = |(at, &bytes): (usize, &u64)| match bytes {
         0 => Vec::new(),
         _ => {
@@ -165,12 +166,12 @@ fn looked_at(session: &mut Session<'_>, direction: Direction, least_ns: f64, siz
     Ok(Sizes::of(sizes.iter().enumerate().map(of).collect(), least_ns))
 }
 
-/// One transfer of each size past the cache, from the start of a file that is long enough.
-fn transfers(direction: Direction, sizes: &[u64]) -> Workload {
+/// One transfer of each size from the start of a file that is long enough.
+fn transfers(direction: Direction, opening: CallKind, sizes: &[u64]) -> Workload {
     let call = if direction == Direction::Read { CallKind::Pread } else { CallKind::Pwrite };
     let most = sizes.iter().copied().fold(PAGE, u64::max);
     let file = ScratchFile::filled("requests", most.next_power_of_two());
-    let workload = Workload::new(vec![file]).pass(Pass::untimed(0, &[CallKind::OpenDirect]));
+    let workload = Workload::new(vec![file]).pass(Pass::untimed(0, &[opening]));
     let sizes = sizes.iter().zip(TRANSFERS).filter(|(size, _)| **size > 0);
     let timed = sizes.fold(workload, |workload, (&size, label)| {
         let region = Region { offset: 0, size, step: 0, count: 1 };
@@ -210,7 +211,15 @@ fn requests(witness: &mut dyn Witness, direction: Direction, bytes: u64) -> Answ
         Direction::Read => "FUSE_READ",
         Direction::Write => "FUSE_WRITE",
     };
-    match witness.trace_requests(&transfers(direction, &[bytes])) {
+    let mut sent_by = |opening| witness.trace_requests(&transfers(direction, opening, &[bytes]));
+    let sent = match sent_by(CallKind::OpenDirect) {
+        // A server may refuse what its own files don't take. Writes through the cache are cut into requests in the same way.
+        Err(Fault::System(error)) if !error.is_full() && direction == Direction::Write => {
+            sent_by(CallKind::Open)
+        }
+        sent => sent,
+    };
+    match sent {
         Ok(Ok(passes)) => Ok(passes.iter().flat_map(|pass| &pass.names).filter(|sent| *sent == name).count()),
         Ok(Err(Unseen::Impossible(why) | Unseen::Forbidden(why) | Unseen::Lost(why))) => inconclusive(why),
         Err(Fault::System(error)) if !error.is_full() => {

@@ -8,8 +8,8 @@ use super::{remembered, truth_of_served};
 pub(super) struct RoundTrip;
 
 const METHOD: &str = "stats_asked_of_the_server";
-/// A look-up of a new name that takes so many times as long goes farther than the stat.
-const FARTHER_TIMES: f64 = 5.0;
+/// Where the ends of the interval differ by more than this factor, there is no one time.
+const TWO_SPEEDS: f64 = 2.0;
 /// What a request takes that has nothing planted, from one process to another and back.
 pub(super) const BARE_NS: f64 = 300e3;
 
@@ -42,8 +42,13 @@ impl Experiment for RoundTrip {
                 .spread(spread("stat asked of the server", &seen.all).into_iter().collect()),
             Err(reason) => Evidence::inconclusive(Kind::Timing, METHOD, reason.as_str()),
         };
-        let is_answered_before = seen.median.is_ok_and(|median| seen.name > FARTHER_TIMES * median.value);
-        Ok(match is_answered_before {
+        let evidence = match &seen.median {
+            Ok(median) if median.interval.high > TWO_SPEEDS * median.interval.low => evidence.caveat(
+                "it has two speeds: a server that works on its caller's CPU answers sooner than one that has to be woken on another",
+            ),
+            _ => evidence,
+        };
+        Ok(match seen.ends_on_the_way() {
             true => evidence.caveat(format!(
                 "looking up a new name takes {}: attributes are answered on the way, as sshfs does from what it remembers, and the server is farther",
                 Nanos(seen.name)

@@ -32,9 +32,12 @@ const FLUSHED: &str = "flushed_at_close";
 const WRITES: u64 = 4;
 const SIZE: u64 = 4096;
 const TURNS: u32 = 36;
+/// Turns before those that count.
+const WARM: u32 = 2;
 const FILE: &str = "write-path";
 /// The passes of a turn.
 const TRIPS: &str = "stats asked of the server";
+const NAMES: &str = "look-ups of new names";
 const IDLE_CLOSE: &str = "close with nothing written";
 const IDLE_SYNC: &str = "sync with nothing written";
 const WRITING: &str = "writes";
@@ -61,13 +64,14 @@ impl Experiment for WritePath {
 
     fn timing(&self, session: &mut Session<'_>) -> Result<Evidence, Fault> {
         let silent = |reason: String| Evidence::inconclusive(Kind::Timing, METHOD, reason);
-        let has_server = match answer_or_silence(remembered::round_trip(session))? {
-            Ok(_) => true,
-            Err(silence) if silence.status == Status::NotApplicable => false,
+        let server = match answer_or_silence(remembered::round_trip(session))? {
+            Ok(trip) if trip.ends_on_the_way() => Server::Farther,
+            Ok(_) => Server::Near,
+            Err(silence) if silence.status == Status::NotApplicable => Server::None,
             Err(silence) => return Ok(silence.evidence(Kind::Timing, METHOD)),
         };
-        let samples = session.observe(turn().rounds(TURNS).warmup(2))?;
-        let times = round_times(samples, has_server);
+        let turns = (0..WARM + TURNS).fold(workload(server), |turns, at| turn(turns, server, at));
+        let times = round_times(session.observe(turns)?, server);
         let count = times.write.len() * (2 * WRITES as usize + 4);
         Ok(match times.waiting() {
             Some(waits) => Evidence::measured(Kind::Timing, METHOD, Value::Word(word(waits).to_owned()))
@@ -157,8 +161,24 @@ fn word(waits: Waits) -> &'static str {
     }
 }
 
-/// A turn without writes and one with them.
-fn turn() -> Workload {
+/// Where what is written has to go.
+#[derive(Clone, Copy, PartialEq)]
+enum Server {
+    None,
+    /// As far as a stat goes.
+    Near,
+    /// Farther than a stat, which is answered on the way.
+    Farther,
+}
+
+fn workload(server: Server) -> Workload {
+    let file = ScratchFile::filled(FILE, WRITES * SIZE);
+    let names = (server == Server::Farther).then(|| ScratchFile::directory("write-path-names", 1));
+    Workload::new([file].into_iter().chain(names).collect())
+}
+
+/// A turn without writes and one with them. Names are new in each.
+fn turn(turns: Workload, server: Server, at: u32) -> Workload {
     let once = |op, label| {
         let place = Region { offset: 0, size: 0, step: 0, count: 1 };
         Pass::timed(0, &[op], place).label(label)
@@ -166,9 +186,13 @@ fn turn() -> Workload {
     let open = || Pass::untimed(0, &[CallKind::Open]);
     let pages = Region { offset: 0, size: SIZE, step: SIZE, count: WRITES };
     let trips = Region { offset: 0, size: 0, step: 0, count: WRITES };
-    Workload::new(vec![ScratchFile::filled(FILE, WRITES * SIZE)])
-        .pass(open())
-        .pass(Pass::timed(0, &[CallKind::StatAnew], trips).label(TRIPS))
+    let names = Region { offset: 1 + u64::from(at) * WRITES, size: 0, step: 1, count: WRITES };
+    let turns = turns.pass(open()).pass(Pass::timed(0, &[CallKind::StatAnew], trips).label(TRIPS));
+    let turns = match server {
+        Server::Farther => turns.pass(Pass::timed(1, &[CallKind::LookUp], names).label(NAMES)),
+        _ => turns,
+    };
+    turns
         .pass(once(CallKind::Close, IDLE_CLOSE))
         .pass(open())
         .pass(once(CallKind::Fsync, IDLE_SYNC))
@@ -178,20 +202,28 @@ fn turn() -> Workload {
         .pass(once(CallKind::Fsync, BUSY_SYNC))
 }
 
-fn round_times(samples: &Samples, has_server: bool) -> RoundTimes {
-    let all = |label: &str| samples.latencies(label, 0);
-    let of_rounds = |label: &str, of: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
-        all(label).chunks(WRITES as usize).map(of).collect()
+fn round_times(samples: &Samples, server: Server) -> RoundTimes {
+    let of_turns = |label: &str, of: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+        samples.labelled(label).skip(WARM as usize).map(|pass| of(&samples.matrix(pass, 0))).collect()
     };
     let median = |some: &[f64]| quantile::median(some).unwrap_or(f64::NAN);
-    let longer = |busy: &str, idle: &str| -> Vec<f64> {
-        all(busy).iter().zip(all(idle)).map(|(busy, idle)| busy - idle).collect()
+    let sum = |some: &[f64]| some.iter().sum();
+    let typical = |label: &str| of_turns(label, &median);
+    let longer = |long: &[f64], short: &[f64]| -> Vec<f64> {
+        long.iter().zip(short).map(|(long, short)| long - short).collect()
+    };
+    let (stat, name, write) = (typical(TRIPS), typical(NAMES), typical(WRITING));
+    let (trip, write) = match server {
+        Server::None => (Vec::new(), write),
+        Server::Near => (stat, write),
+        // How far it is from where stats are answered.
+        Server::Farther => (longer(&name, &stat), longer(&write, &stat)),
     };
     RoundTimes {
-        trip: if has_server { of_rounds(TRIPS, &median) } else { Vec::new() },
-        write: of_rounds(WRITING, &median),
-        writes: of_rounds(WRITING, &|some| some.iter().sum()),
-        close: longer(BUSY_CLOSE, IDLE_CLOSE),
-        sync: longer(BUSY_SYNC, IDLE_SYNC),
+        trip,
+        write,
+        writes: of_turns(WRITING, &sum),
+        close: longer(&typical(BUSY_CLOSE), &typical(IDLE_CLOSE)),
+        sync: longer(&typical(BUSY_SYNC), &typical(IDLE_SYNC)),
     }
 }

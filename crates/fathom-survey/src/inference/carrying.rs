@@ -59,7 +59,7 @@ impl RoundTimes {
         if nearly_all(&|at| write[at] >= WAITING * trip[at]) {
             // Where the close waits as well, the writes were only begun.
             let typical = |all: &[f64]| quantile::median(all).unwrap_or(f64::NAN);
-            return (typical(close) <= IDLE * typical(trip)).then_some(Waits::Write);
+            return (typical(close) <= IDLE * typical(write)).then_some(Waits::Write);
         }
         if !nearly_all(&|at| write[at] <= IDLE * trip[at]) {
             return None;

@@ -20,6 +20,14 @@ const MOST_CHANGE: f64 = 2.0;
 /// # Errors
 /// One sentence: too few rounds, or a latency that changed meanwhile.
 pub fn settled(rounds: &[f64]) -> Result<Estimate, String> {
+    settled_above(0.0, rounds)
+}
+
+/// As [`settled`], where a latency may change to whatever it likes up to `short`: the interval holds both.
+///
+/// # Errors
+/// As [`settled`].
+pub fn settled_above(short: f64, rounds: &[f64]) -> Result<Estimate, String> {
     let too_few =
         || format!("{} rounds are too few for an interval: {} are needed", rounds.len(), 2 * FEWEST);
     let (early, late) = rounds.split_at(rounds.len() / 2);
@@ -29,7 +37,7 @@ pub fn settled(rounds: &[f64]) -> Result<Estimate, String> {
     let all = median_interval(rounds, LEVEL).ok_or_else(too_few)?;
     let halves = [early, late].map(|half| quantile::median(half).unwrap_or(all.value));
     let (low, high) = (halves[0].min(halves[1]), halves[0].max(halves[1]));
-    if high > MOST_CHANGE * low {
+    if high > short && high > MOST_CHANGE * low {
         return Err("it changed to a multiple while it was measured".to_owned());
     }
     let interval = Interval { low: all.interval.low.min(low), high: all.interval.high.max(high) };
@@ -71,6 +79,9 @@ mod tests {
         let drifted = settled(&rounds(120.0)).unwrap();
         assert!(drifted.interval.contains(100.0) && drifted.interval.contains(120.0));
         assert!(settled(&rounds(300.0)).unwrap_err().contains("changed"));
+        let short = settled_above(300.0, &rounds(300.0)).unwrap();
+        assert_eq!([short.interval.low, short.interval.high], [100.0, 300.0]);
+        assert!(settled_above(299.0, &rounds(300.0)).is_err());
         assert!(settled(&[100.0; 11]).unwrap_err().contains("too few"));
     }
 

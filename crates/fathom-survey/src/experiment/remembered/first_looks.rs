@@ -3,6 +3,7 @@
 use super::workloads::{ATTRIBUTES, CLOCK, KNOWN_FILE, Numbers, SEEK, files, known, same};
 use super::{ALL, Answer, Believed, Silence, TELLING_TIMES, What};
 use crate::experiment::prelude::*;
+use crate::experiment::round_trip::BARE_NS;
 use crate::inference::latency;
 use fathom_stats::interval::{Estimate, Interval, median_interval};
 
@@ -28,6 +29,9 @@ pub(super) struct Looked {
     pub(super) round_trip: RoundTrip,
 }
 
+/// A look-up of a new name that takes so many times as long goes farther than the stat.
+const FARTHER_TIMES: f64 = 2.5;
+
 /// What a stat takes that is asked of the server, in ns.
 #[derive(Debug, Clone)]
 pub(in crate::experiment) struct RoundTrip {
@@ -35,6 +39,13 @@ pub(in crate::experiment) struct RoundTrip {
     pub(in crate::experiment) all: Vec<f64>,
     /// What a look-up of a name takes that was never looked up, in ns.
     pub(in crate::experiment) name: f64,
+}
+
+impl RoundTrip {
+    /// Whether stats are answered on the way, as sshfs does from what it remembers, and the server is farther.
+    pub(in crate::experiment) fn ends_on_the_way(&self) -> bool {
+        self.median.as_ref().is_ok_and(|median| self.name > FARTHER_TIMES * median.value)
+    }
 }
 
 /// Of each the answer, where calls at once tell it: that nothing is believed for any time at all. None where it must be
@@ -127,7 +138,9 @@ impl Looks {
             };
         }
         let name = fathom_stats::quantile::median(&self.asking[What::Absences as usize]).unwrap_or(0.0);
-        let round_trip = RoundTrip { median: latency::settled(stats), all: self.stats.clone(), name };
+        // A server that is near has two speeds, by whether it works on its caller's CPU.
+        let median = latency::settled_above(BARE_NS, stats);
+        let round_trip = RoundTrip { median, all: self.stats.clone(), name };
         Ok(Looked { first: answers, round_trip })
     }
 
