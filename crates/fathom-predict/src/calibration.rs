@@ -29,7 +29,7 @@ use self::under_way::{answers, callers_part, queued};
 use crate::model::{Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Runner, Scalar};
 use crate::prediction::{class, device_byte, simulate};
 use crate::single_runs::{self, SingleRuns};
-use crate::trial::{self, Schedule, Settled, Trial, is_short, ns_per_transfer};
+use crate::trial::{self, Schedule, Settled, Trial, ns_per_transfer};
 use fathom_program::job::{self, Direction, Job, Pattern};
 use fathom_run::fault::Fault;
 use fathom_run::load::{self, Needs, Outcome, Testbed};
@@ -112,7 +112,8 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     let by = programs[0];
     // The checks, by which a forecast knows how far off it may be, are worth more than another run of each job.
     let for_checks = testbed.time_left().map_or(Duration::ZERO, |left| left.mul_f64(CHECKS));
-    let schedule = schedule(seed, trial::rest_of(model), for_checks);
+    let writes_wait = model.parameters[Scalar::WriteThrough] > 0.0;
+    let schedule = Schedule { writes_wait, ..schedule(seed, trial::rest_of(model), for_checks) };
     testbed.watch().expect((trial::runs(jobs.len(), schedule) + OTHER_RUNS + checks.len() * CHECKED) as u64);
     single_runs::run(&mut checks, &[by], 1, seed, testbed)?;
     let cpus = model.parameters[Scalar::Cpus] as u32;
@@ -144,7 +145,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
             Fits::Syncs if model.parameters[Scalar::WriteThrough] > 0.0 => {
                 // Whether each page of a write is waited for, or a sync for each byte, shows in writes without syncs.
                 let with_writes: Vec<Trial> =
-                    trials.iter().chain(others.iter().filter(|one| is_short(&one.job))).cloned().collect();
+                    trials.iter().chain(others.iter().filter(|one| one.job.is_new())).cloned().collect();
                 best_of(model, &stage, &with_writes, &ways_to_pass_on());
             }
             _ => fit(model, &stage.free(model), trials),
@@ -181,7 +182,7 @@ pub fn one_check_of_each(model: &Model) -> Vec<Job> {
 }
 
 fn schedule(seed: u64, rest: Duration, leaves: Duration) -> Schedule {
-    Schedule { repeats: REPEATS, seed, rest, state: Settled::ByRuns, leaves }
+    Schedule { repeats: REPEATS, seed, rest, state: Settled::ByRuns, leaves, writes_wait: false }
 }
 
 /// Sets the time that the loop spends between two calls. It needs no model: it is the time that no call took.

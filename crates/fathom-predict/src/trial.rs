@@ -39,12 +39,18 @@ pub struct Schedule {
     pub state: Settled,
     /// Time that must be left after the last round, for other work.
     pub leaves: Duration,
+    /// Whether what is written is waited for, so that it matters how a run begins.
+    pub writes_wait: bool,
 }
 
 impl Schedule {
     /// How many rounds come before those that count.
     pub(crate) fn warm(self) -> usize {
         usize::from(self.state == Settled::ByRuns)
+    }
+
+    fn is_short(&self, job: &Job) -> bool {
+        is_short(job) && !(self.writes_wait && job.does(Direction::Write))
     }
 }
 
@@ -227,7 +233,7 @@ fn once(trial: &mut Trial, is_first: bool, schedule: Schedule, testbed: &mut Tes
     }
     let outcome = match schedule.state {
         _ if is_first => passes(&trial.job, &Schedule { rest: Duration::ZERO, ..schedule }, [1, 1], testbed),
-        Settled::ByRuns if is_short(&trial.job) => {
+        Settled::ByRuns if schedule.is_short(&trial.job) => {
             // The first does not count, as with fio's `ramp_time`: what somebody else did just before is in the CPU's caches.
             pass(&trial.job, &schedule, testbed).and_then(|_| {
                 passes(&trial.job, &schedule, [ENOUGH_PASSES, most_passes(&trial.job)], testbed)
@@ -286,7 +292,7 @@ fn pass(job: &Job, schedule: &Schedule, testbed: &mut Testbed) -> Result<Option<
     testbed.begin_when(match schedule.state {
         // What was read in has used up what a device that is held lets through, and waiting would bring it back.
         Settled::ByDropping => Start::Calm(Duration::ZERO),
-        _ if is_short(job) => Start::Calm(PATIENCE),
+        _ if schedule.is_short(job) => Start::Calm(PATIENCE),
         _ => Start::Rested,
     });
     let threads = from_its_state(job, *schedule, testbed, |testbed| load::run(job, testbed))?;
@@ -317,7 +323,7 @@ pub(crate) fn from_its_state<T>(
     // The device rests meanwhile.
     let rests_from = Instant::now();
     let reserve = Reserve::of(space, Some(testbed));
-    if !is_short(job) {
+    if !schedule.is_short(job) {
         std::thread::sleep(schedule.rest.saturating_sub(rests_from.elapsed()));
     }
     drop(reserve);
@@ -371,8 +377,11 @@ pub(crate) fn writes(sets: &[(Vec<Job>, Schedule)]) -> Result<u64, String> {
 fn written(jobs: &[Job], schedule: Schedule) -> Result<u64, String> {
     let of = |job: &Job| {
         let warms = u64::from(schedule.state == Settled::ByRuns);
-        let passes =
-            if schedule.state != Settled::AsLeft && is_short(job) { 1 + most_passes(job) as u64 } else { 1 };
+        let passes = if schedule.state != Settled::AsLeft && schedule.is_short(job) {
+            1 + most_passes(job) as u64
+        } else {
+            1
+        };
         let bytes = job.transfer()?.unwrap_or(0) * u64::from(job.numjobs);
         Ok(bytes / 100 * u64::from(100 - job.read_percent) * (passes * schedule.repeats as u64 + warms))
     };
@@ -487,6 +496,7 @@ mod tests {
             rest: Duration::from_millis(10),
             state: Settled::AsLeft,
             leaves: Duration::ZERO,
+            writes_wait: false,
         };
         let runs = |time: Duration| {
             let limits = Limits { max_write: 8 << 20, deadline: Some(Instant::now() + time) };
@@ -506,8 +516,14 @@ mod tests {
         let read = Job { size: Some(4 * MIB), pre_read: true, ..Job::named("read") };
         let write = |name, size| Job { size: Some(size), read_percent: 0, ..Job::named(name) };
         let jobs = vec![read, write("small", MIB), write("large", 2 * MIB)];
-        let schedule =
-            |state| Schedule { repeats: 3, seed: 1, rest: Duration::ZERO, state, leaves: Duration::ZERO };
+        let schedule = |state| Schedule {
+            repeats: 3,
+            seed: 1,
+            rest: Duration::ZERO,
+            state,
+            leaves: Duration::ZERO,
+            writes_wait: false,
+        };
         let left = needs(&[(jobs.clone(), schedule(Settled::AsLeft))]).unwrap();
         let near = |bytes: u64, about: u64| bytes.abs_diff(about) < 10_000;
         assert_eq!(left.space, 6 * MIB);

@@ -27,7 +27,7 @@ pub use self::field::{usual_jobs, validate_in_field};
 pub use self::traces::validate_traces;
 
 use self::by_fio::FioRuns;
-use crate::model::{Model, Runner};
+use crate::model::{Model, Runner, Scalar};
 use crate::prediction::{self, Estimate, Forecast, Prediction, Settings};
 use crate::trial::{self, Schedule, Settled, Trial};
 use fathom_program::job::{Direction, Job};
@@ -288,6 +288,7 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, testbed: &mut Testbed
         rest,
         state: condition.state(),
         leaves: Duration::ZERO,
+        writes_wait: model.parameters[Scalar::WriteThrough] > 0.0,
     };
     let warm = jobs.len() * schedule.warm();
     testbed.watch().expect(trial::runs(jobs.len(), schedule) as u64);
@@ -332,8 +333,14 @@ pub fn needs(
     repeats: usize,
     by_fio: usize,
 ) -> Result<Needs, String> {
-    let schedule =
-        |repeats, state| Schedule { repeats, seed: 0, rest: Duration::ZERO, state, leaves: Duration::ZERO };
+    let schedule = |repeats, state| Schedule {
+        repeats,
+        seed: 0,
+        rest: Duration::ZERO,
+        state,
+        leaves: Duration::ZERO,
+        writes_wait: false,
+    };
     let own = |condition: &Condition| (condition.jobs(), schedule(repeats, condition.state()));
     let own: Vec<_> = conditions.iter().map(own).collect();
     let fios = |(jobs, own): &(Vec<Job>, Schedule)| {

@@ -108,13 +108,16 @@ impl Costs {
         let handing_over = if request.is_submitted { 0.0 } else { self[Scalar::Submission] };
         let latency =
             if request.is_write { self[Scalar::DeviceWriteLatency] } else { self[Scalar::DeviceLatency] };
-        (handing_over + latency) * self.near_share(request.is_near)
+        // Its server works on another CPU then, which has to be woken.
+        let apart = if request.is_near { 0.0 } else { self[Scalar::ServerApart] };
+        handing_over + latency + apart * if request.asks_first { 2.0 } else { 1.0 }
     }
 
     /// How long a request keeps a device that does nothing else meanwhile, in ns.
     pub(super) fn serving(&self, request: &Request) -> f64 {
         let of = if request.is_write { Scalar::DeviceWriteRequest } else { Scalar::DeviceReadRequest };
-        self[of] * self.near_share(request.is_near) + self.moving(request)
+        let asking = if request.asks_first { self[Scalar::AskedFirst] } else { 0.0 };
+        self[of] + asking + self.moving(request)
     }
 
     /// Moving a request's data, in ns.
@@ -128,21 +131,6 @@ impl Costs {
             folios => folios as f64 * self[Scalar::WrittenFolio] + pages * self[Scalar::WrittenPage],
         };
         request.bytes() as f64 * byte + apart
-    }
-
-    /// Waking up once a request is served, in ns.
-    pub(super) fn waking(&self, is_near: bool) -> u64 {
-        (self[Scalar::Wake] * self.near_share(is_near)) as u64
-    }
-
-    /// What a write waits for before its first request, in ns.
-    pub(super) fn asking(&self, is_near: bool) -> u64 {
-        (self[Scalar::AskedFirst] * self.near_share(is_near)) as u64
-    }
-
-    /// The share of its time that a request takes.
-    fn near_share(&self, is_near: bool) -> f64 {
-        if is_near { self[Scalar::ServerNearShare] } else { 1.0 }
     }
 
     /// What a sync takes longer if its new blocks lie apart in so many rows, in ns.

@@ -46,7 +46,7 @@ pub(super) fn draw(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports, share
             ([judged], step)
         })
         .add();
-    let cost = Arc::clone(costs);
+    let (cost, sleeping) = (Arc::clone(costs), Arc::clone(costs));
     net.transition("need no commit")
         .input(judged)
         .guard(|(judged,)| judged.settling != Settling::Commit)
@@ -55,12 +55,12 @@ pub(super) fn draw(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports, share
             Settling::Cost => cost.around(judged.cost(&cost), rng),
             Settling::Nothing | Settling::Commit => Span::ZERO,
         })
-        .update(kernel, |(judged,), state, firing| {
+        .update(kernel, move |(judged,), state, firing| {
             if judged.work.call.kind == CallKind::Evict {
                 state.evict(judged.work.call.file);
             }
             if judged.settling == Settling::Cost {
-                state.near.synced(firing.now());
+                state.near.syncs(firing.now(), sleeping[Scalar::DeviceFlush]);
             }
         })
         .output(returned, |(judged,), _| judged.work)

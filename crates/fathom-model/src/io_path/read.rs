@@ -212,7 +212,7 @@ impl State {
                     Some(fetch) => {
                         work.owed_ns += match work.call.is_queued {
                             true => costs[Scalar::QueuedCall] as u64,
-                            false => costs.waking(is_near),
+                            false => costs[Scalar::Wake] as u64,
                         };
                         Outcome::Wait(fetch)
                     }
@@ -233,10 +233,8 @@ impl State {
                 return Outcome::Return;
             }
             // A caller that waited wakes up now; one that went on meanwhile does so when it takes the result.
-            let is_near = self.is_near(work);
-            let asking = if is_write { costs.asking(is_near) } else { 0 };
             work.copied = 0;
-            work.owed_ns += costs.waking(is_near) + asking;
+            work.owed_ns += costs[Scalar::Wake] as u64;
             return Outcome::Copy;
         }
         let (first, beyond) = (work.read.position / PAGE, end.div_ceil(PAGE));
@@ -247,7 +245,8 @@ impl State {
         }
         // A file may end before what was asked for.
         (work.read.position, work.read.end) = (end, end);
-        self.ask_directly(work, [first, beyond], is_unwritten, effects)
+        let asks_first = is_write && costs[Scalar::AskedFirst] > 0.0;
+        self.ask_directly(work, [first, beyond], [is_unwritten, asks_first], effects)
     }
 
     /// One request for pages of a call's file, for which the call waits.
@@ -255,7 +254,7 @@ impl State {
         &mut self,
         work: &Work,
         [first, beyond]: [u64; 2],
-        is_unwritten: bool,
+        [is_unwritten, asks_first]: [bool; 2],
         effects: &mut Effects,
     ) -> Outcome {
         let request = Request::read(self.ids.next(), work.call.file, first, beyond - first);
@@ -267,6 +266,7 @@ impl State {
             is_unwritten,
             is_submitted: work.call.is_queued,
             is_near,
+            asks_first,
             ..request
         };
         self.reading += 1;
@@ -290,11 +290,11 @@ impl State {
             self.write_stretch(work, self.clock.ns(work.begun), costs, effects);
         }
         work.read.end = end;
-        let is_near = self.is_near(work);
-        let asking = if from == work.call.offset { costs.asking(is_near) } else { 0 };
-        work.owed_ns += (costs.waking(is_near) + asking).max(1);
+        work.owed_ns += (costs[Scalar::Wake] as u64).max(1);
         self.clean(file);
-        self.ask_directly(work, [from / PAGE, work.read.position.div_ceil(PAGE)], false, effects)
+        let asks_first = costs[Scalar::AskedFirst] > 0.0 && from == work.call.offset;
+        let pages = [from / PAGE, work.read.position.div_ceil(PAGE)];
+        self.ask_directly(work, pages, [false, asks_first], effects)
     }
 
     /// POSIX_FADV_WILLNEED.
@@ -307,7 +307,8 @@ impl State {
         let first = work.call.offset / PAGE;
         let pages = (work.call.offset + work.call.bytes).div_ceil(PAGE) - first;
         ReadAhead { limits, cache, file, reader, fetch, steps }.force_page_cache_ra(first, pages);
-        self.submit(file, self.is_near(work), effects);
+        let is_near = self.is_near(work);
+        self.submit(file, is_near, effects);
     }
 
     /// The rules of reading ahead for a file.
@@ -362,7 +363,7 @@ impl State {
     }
 
     /// Whether what a call asks for is served on its own CPU.
-    fn is_near(&self, work: &Work) -> bool {
+    fn is_near(&mut self, work: &Work) -> bool {
         self.near.holds(work.begun)
     }
 

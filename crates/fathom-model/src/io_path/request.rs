@@ -35,6 +35,8 @@ pub struct Request {
     pub is_submitted: bool,
     /// Whether its server works on its caller's CPU.
     pub is_near: bool,
+    /// Whether the server is asked something by a request of its own before.
+    pub asks_first: bool,
 }
 
 /// A place on the device.
@@ -63,6 +65,7 @@ impl Request {
             is_unwritten: false,
             is_submitted: false,
             is_near: false,
+            asks_first: false,
         }
     }
 

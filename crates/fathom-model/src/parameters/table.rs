@@ -91,7 +91,7 @@ rows! {
     WalkedFirst = ("walked_first", Ns, 0.0, Measured), "Time that the first write to a folio takes longer for each page, whose buffer head is new or was last changed by write-back.";
     DirtiedPage = ("dirtied_page", Ns, 0.0, Fitted(Writes, 60.0)), "Time to mark a clean page dirty.";
     WriteThrough = ("write_through", Bytes, 0.0, Measured), "Most bytes of one request to a server, where a write waits until the server has what it writes; 0 where writes stay in memory.";
-    AskedFirst = ("asked_first", Ns, 0.0, Fitted(Syncs, 1_000.0)), "Time that a write takes longer where it waits for a server, which is asked before it whether the file has capabilities.";
+    AskedFirst = ("asked_first", Ns, 0.0, Fitted(Syncs, 1_000.0)), "Time that a server is asked by a request of its own, before it gets what a call writes, whether the file has capabilities.";
     SyncedByte = ("synced_byte", NsPerByte, 0.0, Fitted(Syncs, 0.1)), "Time that a sync takes longer for each byte that its file's writes have passed to a server since the last one.";
     TakenByte = ("taken_byte", NsPerByte, 0.0, Measured), "Time that a byte of new memory takes longer if the host of a virtual machine has taken it and has to bring it back first; 0 where none does.";
     FreshByte = ("fresh_byte", NsPerByte, 0.0, Measured), "Time of a program's first access to a byte of its own memory: fio's reads land in buffers that nothing was in before.";
@@ -101,9 +101,10 @@ rows! {
     Wake = ("wake", Ns, 0.0, Fitted(ColdReads, 10_000.0)), "Time of the CPU to wake up once the device has answered a call that waits for it.";
     QueuedWake = ("queued_wake", Ns, 0.0, Fitted(ColdReads, 10_000.0)), "Time of the CPU to wake up once the device has answered a request that its caller waits for after it has handed it over.";
     QueuedCall = ("queued_call", Ns, 1_000.0, Fitted(ColdReads, 20.0)), "Time that a request takes of its caller's CPU, besides the call and the submission, if the caller goes on meanwhile.";
-    ServerNear = ("server_near", Ns, 0.0, Measured), "Time from the beginning of a run, and from each sync on, for which a server works on the CPU of the thread that waits for it; then each request has to wake another CPU.";
-    ServerNearShare = ("server_near_share", Share, 1.0, Measured), "Share of a request's time, besides that of its bytes, for as long as 'server_near' says.";
-    AwakeShare = ("awake_share", Share, 1.0, Fitted(ColdReads, 1.0)), "Share of a request's time, besides that of its bytes, where several threads have two requests or more for each CPU under way, so that no CPU sleeps.";
+    ServerNear = ("server_near", Ns, 0.0, Measured), "Time from the beginning of a run for which a server works on the CPU of the thread that waits for it, if both work without a pause; then each request has to wake another CPU.";
+    ServerApart = ("server_apart", Ns, 0.0, Measured), "Time that a request takes longer once its server has left the CPU of its caller.";
+    AwakeShare = ("awake_share", Share, 1.0, Fitted(ColdReads, 1.0)), "Share of a request's time, besides that of its bytes, where several threads have two requests or more for each CPU under way, so that no CPU sleeps; with a server that leaves its caller's CPU, share of 'server_apart'.";
+    AwakeShareOfOne = ("awake_share_of_one", Share, 1.0, Fitted(ColdReads, 1.0)), "As 'awake_share', with one request for each CPU under way: its server has a CPU awake as well.";
     Caller = ("caller", Ns, 0.0, Measured), "Time that a job spends between two calls: its clock and its bookkeeping.";
     CallerWrittenByte = ("caller_written_byte", NsPerByte, 0.0, Measured), "Time that a job spends on each byte before it writes it.";
     AsyncCall = ("async_call", Ns, 0.0, Measured), "Time that a transfer which the page cache serves takes longer if it is submitted and reaped.";

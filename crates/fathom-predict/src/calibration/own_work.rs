@@ -16,7 +16,7 @@ use crate::single_runs::{self, SingleRuns};
 use crate::trial::spare_memory;
 
 /// How many runs all of this makes where fio is installed.
-pub(super) const OTHER_RUNS: usize = 82;
+pub(super) const OTHER_RUNS: usize = 78;
 
 /// How much longer cached reads of a program take while every CPU makes some, as shares; none where there is only one.
 pub(super) fn crowded(cpus: u32, by: Runner, testbed: &mut Testbed) -> Result<Vec<f64>, Fault> {
@@ -200,25 +200,23 @@ pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
 /// direct reads, one after the other. Nothing where the first reads of a run take as long as the others.
 pub(super) fn near_server(model: &mut Model, by: Runner, testbed: &mut Testbed) -> Result<(), Fault> {
     const ROUNDS: usize = 4;
-    const MS: [u32; 3] = [30, 200, 800];
+    const MS: [u32; 3] = [30, 100, 500];
     let is_held = LIMITS.iter().any(|limit| model.parameters[*limit] > 0.0);
     if is_held {
         return Ok(());
     }
-    let words = "bs=4k\ntime_based\n";
     let direct = |ms: u32| {
-        format!("[{ms} ms]\n{words}rw=randread\nsize=64m\ndirect=1\nfilename=checks\nruntime={ms}ms\n")
+        format!(
+            "[{ms} ms]\nbs=4k\ntime_based\nrw=randread\nsize=64m\ndirect=1\nfilename=checks\nruntime={ms}ms\n"
+        )
     };
-    let own =
-        format!("[own]\n{words}rw=read\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\nruntime=30ms\n");
-    let mut jobs = written_jobs(&(MS.map(direct).concat() + &own))?;
+    let mut jobs = written_jobs(&MS.map(direct).concat())?;
     single_runs::run(&mut jobs, &[by], ROUNDS, 1, testbed)?;
     let rates = |at: usize| jobs[at].by(by).iter().map(|run| run.rate).collect::<Vec<_>>();
     let Some((until, rates_by_then)) = near([0, 1, 2].map(rates), MS.map(f64::from)) else { return Ok(()) };
-    let own = quantile::median(&rates(3)).map_or(0.0, |rate| 1.0 / rate);
-    let [near, apart] = rates_by_then.map(|rate| (1.0 / rate - own).max(0.0));
+    let [near, apart] = rates_by_then.map(|rate| PAGE as f64 / rate * 1e9);
     put_measured(model, Scalar::ServerNear, until * 1e6);
-    put_measured(model, Scalar::ServerNearShare, near / apart);
+    put_measured(model, Scalar::ServerApart, apart - near);
     Ok(())
 }
 

@@ -26,6 +26,8 @@ const MIXED_MOVED: u64 = 13 * MIB;
 
 /// A slow device answers in seconds what a fast one answers in milliseconds.
 const LONGEST: Duration = Duration::from_millis(400);
+/// Where a scheduler puts threads and what serves them it decides anew as they work.
+const LASTING: Duration = Duration::from_millis(200);
 /// Jobs with many requests need no longer.
 const BRIEF: Duration = Duration::from_millis(100);
 
@@ -184,12 +186,12 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                 .chain(
                     [(4 * KIB, 1), (4 * KIB, 4), (4 * KIB, 32), (16 * KIB, 32), (128 * KIB, 8)].map(queued),
                 )
-                // More threads than many machines have CPUs.
-                .chain([Job {
-                    numjobs: 4,
-                    name: "direct at random by 4096, four threads".to_owned(),
-                    ..direct(4 * KIB)
-                }])
+                // As many threads as many machines have CPUs, and more.
+                .chain([(2, "two"), (4, "four")].map(|(numjobs, many)| Job {
+                    numjobs,
+                    name: format!("direct at random by 4096, {many} threads"),
+                    ..lasting(direct(4 * KIB))
+                }))
                 // Two that share the device and nothing else.
                 .chain([twice(queued((4 * KIB, 16)))])
                 .collect(),
@@ -240,9 +242,15 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
         let last = stages.len() - 1;
         stages.swap(last - 1, last);
     }
-    if model.parameters.choices.opening == Opening::Bypasses {
+    match model.parameters.choices.opening {
+        Opening::Keeps => {}
+        // fio finds nothing cached to write over.
+        Opening::Drops => {
+            let writes = stages.iter_mut().filter(|stage| stage.fits == Fits::Writes);
+            writes.for_each(|stage| stage.jobs.retain(Job::is_new));
+        }
         // There are no cached data.
-        stages.retain(|stage| matches!(stage.fits, Fits::ColdReads | Fits::Syncs));
+        Opening::Bypasses => stages.retain(|stage| matches!(stage.fits, Fits::ColdReads | Fits::Syncs)),
     }
     stages
 }
@@ -352,7 +360,13 @@ fn new_directly((bytes, depth): (u64, u32)) -> Job {
 
 /// A job of two threads that each do so.
 fn twice(job: Job) -> Job {
-    Job { numjobs: 2, name: format!("{}, twice", job.name), ..job }
+    Job { numjobs: 2, name: format!("{}, twice", job.name), ..lasting(job) }
+}
+
+/// A job that goes on until each of its threads has found its CPU.
+fn lasting(job: Job) -> Job {
+    let reads = !job.does(Direction::Write);
+    Job { size: if reads { Some(FAR) } else { job.size }, runtime: LASTING, ..job }
 }
 
 /// Writes into a file that is made anew for each run, and goes before the device sees much of it.

@@ -431,7 +431,9 @@ fn what_comes_before_a_ramp_or_a_delay_ends_does_not_count() {
 #[test]
 fn how_a_run_begins_counts_once() {
     let mut parameters = silent().parameters;
-    for set in [("server_near", "2e8"), ("server_near_share", "0.2"), ("write_through", "1e6")] {
+    for set in
+        [("server_near", "2e8"), ("server_apart", "2e5"), ("device_latency", "5e4"), ("write_through", "1e6")]
+    {
         parameters.set(set.0, set.1).unwrap();
     }
     let calls = |seconds| {

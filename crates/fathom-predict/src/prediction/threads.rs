@@ -9,7 +9,7 @@ use crate::model::{Parameters, Queued, Scalar, Works};
 /// requests several threads have under way, and not at all from two for each CPU on; and with a server that has left the CPU of
 /// a job that has read its files in before, and of those of which several run.
 pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
-    const OF_REQUESTS: [Scalar; 8] = [
+    const OF_REQUESTS: [Scalar; 7] = [
         Scalar::Submission,
         Scalar::DeviceLatency,
         Scalar::DeviceReadRequest,
@@ -17,8 +17,9 @@ pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
         Scalar::DeviceWriteRequest,
         Scalar::Wake,
         Scalar::QueuedWake,
-        Scalar::AskedFirst,
     ];
+    // What a server does takes as long as ever; no CPU has to be woken for it.
+    const OF_SERVER: [Scalar; 1] = [Scalar::ServerApart];
     let mut parameters = parameters.clone();
     let there = parameters[Scalar::Cpus];
     let cpus = match super::refusal::allowed_cpus(jobs).map(|allowed| allowed as f64) {
@@ -34,9 +35,12 @@ pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
     if threads > 1 && cpus > 0.0 {
         let depth = |job: &Job| queueing(job, &parameters).map_or(1, |queueing| queueing.depth.max(1));
         let under_way: f64 = jobs.iter().map(|job| f64::from(job.numjobs) * f64::from(depth(job))).sum();
-        let awake = (under_way / cpus - 1.0).clamp(0.0, 1.0);
-        let share = 1.0 - awake * (1.0 - parameters[Scalar::AwakeShare]);
-        for scalar in OF_REQUESTS {
+        let of_cpu = (under_way / cpus).min(2.0);
+        let [one, two] = [Scalar::AwakeShareOfOne, Scalar::AwakeShare].map(|share| parameters[share]);
+        let share =
+            if of_cpu < 1.0 { 1.0 + of_cpu * (one - 1.0) } else { one + (of_cpu - 1.0) * (two - one) };
+        let has_server = parameters[Scalar::ServerApart] > 0.0;
+        for &scalar in if has_server { OF_SERVER.as_slice() } else { OF_REQUESTS.as_slice() } {
             parameters.put_value(scalar, parameters[scalar] * share);
         }
     }
@@ -77,7 +81,6 @@ pub(super) fn queueing(job: &Job, parameters: &Parameters) -> Option<Queueing> {
             reap_ns,
             // A thread that polls sleeps for no request.
             wake_ns: if job.engine_options.hipri { 0.0 } else { parameters[Scalar::QueuedWake] },
-            near: (parameters[Scalar::ServerNear] as u64, parameters[Scalar::ServerNearShare]),
         }
     })
 }
@@ -275,6 +278,29 @@ mod tests {
         assert_eq!([longer(1, &[]), longer(1, &[0])], [1.0; 2], "a CPU is free");
         let two = longer(2, &[]);
         assert!((1.1..1.5).contains(&two), "{two}");
+    }
+
+    #[test]
+    fn with_more_requests_for_each_cpu_fewer_have_to_wake_one() {
+        let wakes = |apart: f64, numjobs: u32| {
+            let mut parameters = silent().parameters;
+            for (scalar, value) in [
+                (Scalar::Cpus, 4.0),
+                (Scalar::Wake, 1_000.0),
+                (Scalar::ServerApart, apart),
+                (Scalar::AwakeShareOfOne, 0.5),
+                (Scalar::AwakeShare, 0.2),
+            ] {
+                parameters.put_value(scalar, value);
+            }
+            let found = as_found(&[Job { numjobs, ..job("some") }], &parameters);
+            [found[Scalar::Wake], found[Scalar::ServerApart]].map(f64::round)
+        };
+        let of = [1, 2, 4, 6, 8, 16];
+        assert_eq!(of.map(|jobs| wakes(0.0, jobs)[0]), [1000.0, 750.0, 500.0, 350.0, 200.0, 200.0]);
+        // What a server does takes as long as ever.
+        assert_eq!(of.map(|jobs| wakes(1e4, jobs)[0]), [1000.0; 6]);
+        assert_eq!(of.map(|jobs| wakes(1e4, jobs)[1]), [1e4, 7500.0, 5000.0, 3500.0, 2000.0, 2000.0]);
     }
 
     #[test]

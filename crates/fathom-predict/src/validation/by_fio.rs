@@ -146,6 +146,7 @@ mod tests {
             rest: Duration::ZERO,
             state: Settled::AsLeft,
             leaves: Duration::ZERO,
+            writes_wait: false,
         };
         let mut fio_runs = FioRuns::new(&jobs, Schedule { repeats: 2, ..schedule });
         let trials = trial::run_each(&jobs, schedule, &mut testbed, &mut |_, index, testbed| {

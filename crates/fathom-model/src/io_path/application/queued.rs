@@ -31,16 +31,6 @@ pub struct Queueing {
     pub reap_ns: f64,
     /// CPU time to wake up for a result, in ns.
     pub wake_ns: f64,
-    /// The time in ns, from the start of a run, until which these times are shorter because a server works on the thread's CPU; and
-    /// the share of them that is left until then.
-    pub near: (u64, f64),
-}
-
-impl Queueing {
-    /// The share of a time that is left at a moment of the run.
-    fn share(&self, now: u64) -> f64 {
-        if now < self.near.0 { self.near.1 } else { 1.0 }
-    }
 }
 
 /// What a thread does once its CPU time for it is over.
@@ -114,7 +104,6 @@ impl<T: Thread, K> Progress<T, K> {
         let (number, overhead) = (caller.made.count(), caller.overhead);
         let queue = caller.under_way.as_mut()?;
         let Queueing { depth, low, most, submit_ns, reap_ns, .. } = queue.queueing;
-        let [submit_ns, reap_ns] = [submit_ns, reap_ns].map(|ns| ns * queue.queueing.share(now));
         let mut at = now.max(queue.free);
         let (act, work) = loop {
             match queue.may_reap() {
@@ -213,8 +202,7 @@ impl<T: Thread, K> Progress<T, K> {
             // It may not have gone to sleep yet.
             let slept = now >= queue.free;
             queue.sleeps += u64::from(slept);
-            let waking = queue.queueing.wake_ns * queue.queueing.share(now);
-            queue.waking = if slept { waking } else { 0.0 };
+            queue.waking = if slept { queue.queueing.wake_ns } else { 0.0 };
         }
         self.plan(thread, now)
     }
