@@ -11,7 +11,7 @@ use fathom_stats::interval::Estimate;
 use fathom_stats::quantile;
 
 use super::batches::Batches;
-use super::round_trip::BARE_NS;
+use super::remembered::BARE_NS;
 use super::sync_latency::spread;
 use crate::inference::latency;
 use fathom_program::workload::RENAMED;

@@ -13,7 +13,7 @@ mod workloads;
 
 use std::time::Duration;
 
-pub(super) use self::first_looks::RoundTrip;
+pub(super) use self::first_looks::{BARE_NS, RoundTrip};
 use self::first_looks::{Looked, first_looks};
 use self::observer::{Observer, Timed, Traced};
 pub(super) use self::question::Question;

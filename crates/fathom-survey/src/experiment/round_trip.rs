@@ -1,6 +1,7 @@
 //! What asking the server of a file system takes.
 
 use super::prelude::*;
+use super::remembered::BARE_NS;
 use super::silence::answer_or_silence;
 use super::sync_latency::spread;
 use super::{remembered, truth_of_served};
@@ -10,8 +11,6 @@ pub(super) struct RoundTrip;
 const METHOD: &str = "stats_asked_of_the_server";
 /// Where the ends of the interval differ by more than this factor, there is no one time.
 const TWO_SPEEDS: f64 = 2.0;
-/// What a request takes that has nothing planted, from one process to another and back.
-pub(super) const BARE_NS: f64 = 300e3;
 
 impl Experiment for RoundTrip {
     fn about(&self) -> &'static About {

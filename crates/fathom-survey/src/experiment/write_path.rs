@@ -4,7 +4,7 @@
 //! longer than without writes, by a round trip to the server or by more than all others together, is the one.
 
 use super::prelude::*;
-use super::round_trip::BARE_NS;
+use super::remembered::BARE_NS;
 use super::silence::answer_or_silence;
 use super::{dirty_data, in_memory, remembered, truth_in_memory};
 use crate::inference::carrying::{RoundTimes, Waits};

@@ -3,7 +3,6 @@
 use super::workloads::{ATTRIBUTES, CLOCK, KNOWN_FILE, Numbers, SEEK, files, known, same};
 use super::{ALL, Answer, Believed, Silence, TELLING_TIMES, What};
 use crate::experiment::prelude::*;
-use crate::experiment::round_trip::BARE_NS;
 use crate::inference::latency;
 use fathom_stats::interval::{Estimate, Interval, median_interval};
 
@@ -29,6 +28,8 @@ pub(super) struct Looked {
     pub(super) round_trip: RoundTrip,
 }
 
+/// What a request takes at most that has nothing planted, from one process to another and back.
+pub(in crate::experiment) const BARE_NS: f64 = 300e3;
 /// A look-up of a new name that takes so many times as long goes farther than the stat.
 const FARTHER_TIMES: f64 = 2.5;
 
