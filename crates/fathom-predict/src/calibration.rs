@@ -72,7 +72,7 @@ pub struct Account {
 /// # Errors
 /// A job that makes no sense.
 pub fn needs() -> Result<Needs, String> {
-    let fitted = trial::needs(&[(jobs(), schedule(0, Duration::ZERO, Duration::ZERO))])?;
+    let fitted = trial::needs(&[(jobs(), Schedule::of(REPEATS, 0, Settled::ByRuns))])?;
     let checks = single_runs::needs(checks()?.iter().map(|one| &one.job), CHECKED)?;
     let add = |a: u64, b: u64| a.saturating_add(b);
     Ok(Needs {
@@ -113,7 +113,12 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     // The checks, by which a forecast knows how far off it may be, are worth more than another run of each job.
     let for_checks = testbed.time_left().map_or(Duration::ZERO, |left| left.mul_f64(CHECKS));
     let writes_wait = model.parameters[Scalar::WriteThrough] > 0.0;
-    let schedule = Schedule { writes_wait, ..schedule(seed, trial::rest_of(model), for_checks) };
+    let schedule = Schedule {
+        rest: trial::rest_of(model),
+        leaves: for_checks,
+        writes_wait,
+        ..Schedule::of(REPEATS, seed, Settled::ByRuns)
+    };
     testbed.watch().expect((trial::runs(jobs.len(), schedule) + OTHER_RUNS + checks.len() * CHECKED) as u64);
     single_runs::run(&mut checks, &[by], 1, seed, testbed)?;
     let cpus = model.parameters[Scalar::Cpus] as u32;
@@ -142,7 +147,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
                 callers_part(model, trials);
                 best_of(model, &stage, trials, &ways_to_answer(model, answers(trials)));
             }
-            Fits::Syncs if model.parameters[Scalar::WriteThrough] > 0.0 => {
+            Fits::Syncs if writes_wait => {
                 // Whether each page of a write is waited for, or a sync for each byte, shows in writes without syncs.
                 let with_writes: Vec<Trial> =
                     trials.iter().chain(others.iter().filter(|one| one.job.is_new())).cloned().collect();
@@ -179,10 +184,6 @@ pub fn one_check_of_each(model: &Model) -> Vec<Job> {
     }
     // Neither the smallest nor the largest calls.
     of_class.into_values().map(|mut jobs| jobs.swap_remove(jobs.len() / 2)).collect()
-}
-
-fn schedule(seed: u64, rest: Duration, leaves: Duration) -> Schedule {
-    Schedule { repeats: REPEATS, seed, rest, state: Settled::ByRuns, leaves, writes_wait: false }
 }
 
 /// Sets the time that the loop spends between two calls. It needs no model: it is the time that no call took.

@@ -44,6 +44,12 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// So many runs in an order and from a state, without rests and with all the time there is.
+    pub fn of(repeats: usize, seed: u64, state: Settled) -> Self {
+        let (rest, leaves) = (Duration::ZERO, Duration::ZERO);
+        Self { repeats, seed, rest, state, leaves, writes_wait: false }
+    }
+
     /// How many rounds come before those that count.
     pub(crate) fn warm(self) -> usize {
         usize::from(self.state == Settled::ByRuns)
@@ -490,14 +496,8 @@ mod tests {
     fn what_there_was_time_for_is_a_result() {
         let instrument = Instrument::calibrate().unwrap();
         let job = Job { size: Some(1 << 20), ..Job::named("read") };
-        let schedule = Schedule {
-            repeats: 1_000_000,
-            seed: 1,
-            rest: Duration::from_millis(10),
-            state: Settled::AsLeft,
-            leaves: Duration::ZERO,
-            writes_wait: false,
-        };
+        let rest = Duration::from_millis(10);
+        let schedule = Schedule { rest, ..Schedule::of(1_000_000, 1, Settled::AsLeft) };
         let runs = |time: Duration| {
             let limits = Limits { max_write: 8 << 20, deadline: Some(Instant::now() + time) };
             let mut testbed =
@@ -516,14 +516,7 @@ mod tests {
         let read = Job { size: Some(4 * MIB), pre_read: true, ..Job::named("read") };
         let write = |name, size| Job { size: Some(size), read_percent: 0, ..Job::named(name) };
         let jobs = vec![read, write("small", MIB), write("large", 2 * MIB)];
-        let schedule = |state| Schedule {
-            repeats: 3,
-            seed: 1,
-            rest: Duration::ZERO,
-            state,
-            leaves: Duration::ZERO,
-            writes_wait: false,
-        };
+        let schedule = |state| Schedule::of(3, 1, state);
         let left = needs(&[(jobs.clone(), schedule(Settled::AsLeft))]).unwrap();
         let near = |bytes: u64, about: u64| bytes.abs_diff(about) < 10_000;
         assert_eq!(left.space, 6 * MIB);

@@ -12,13 +12,11 @@ mod field;
 mod held_out;
 mod traces;
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::Duration;
-
 use fathom_stats::quantile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 pub use self::again::Again;
 pub use self::by_fio::{Agreement, ByFio, agreement};
@@ -281,14 +279,10 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, testbed: &mut Testbed
     }
     let mut jobs: Vec<Job> = predicted.iter().map(|one| one.job.clone()).collect();
     jobs.extend(condition.again(&model));
-    let rest = trial::rest_of(&model);
     let schedule = Schedule {
-        repeats: trials.repeats,
-        seed: trials.seed,
-        rest,
-        state: condition.state(),
-        leaves: Duration::ZERO,
+        rest: trial::rest_of(&model),
         writes_wait: model.parameters[Scalar::WriteThrough] > 0.0,
+        ..Schedule::of(trials.repeats, trials.seed, condition.state())
     };
     let warm = jobs.len() * schedule.warm();
     testbed.watch().expect(trial::runs(jobs.len(), schedule) as u64);
@@ -333,14 +327,7 @@ pub fn needs(
     repeats: usize,
     by_fio: usize,
 ) -> Result<Needs, String> {
-    let schedule = |repeats, state| Schedule {
-        repeats,
-        seed: 0,
-        rest: Duration::ZERO,
-        state,
-        leaves: Duration::ZERO,
-        writes_wait: false,
-    };
+    let schedule = |repeats, state| Schedule::of(repeats, 0, state);
     let own = |condition: &Condition| (condition.jobs(), schedule(repeats, condition.state()));
     let own: Vec<_> = conditions.iter().map(own).collect();
     let fios = |(jobs, own): &(Vec<Job>, Schedule)| {

@@ -110,7 +110,8 @@ impl Costs {
             if request.is_write { self[Scalar::DeviceWriteLatency] } else { self[Scalar::DeviceLatency] };
         // Its server works on another CPU then, which has to be woken.
         let apart = if request.is_near { 0.0 } else { self[Scalar::ServerApart] };
-        handing_over + latency + apart * if request.asks_first { 2.0 } else { 1.0 }
+        let asks = request.asks_first && self[Scalar::AskedFirst] > 0.0;
+        handing_over + latency + apart * if asks { 2.0 } else { 1.0 }
     }
 
     /// How long a request keeps a device that does nothing else meanwhile, in ns.

@@ -46,7 +46,7 @@ pub(super) fn draw(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports, share
             ([judged], step)
         })
         .add();
-    let (cost, sleeping) = (Arc::clone(costs), Arc::clone(costs));
+    let cost = Arc::clone(costs);
     net.transition("need no commit")
         .input(judged)
         .guard(|(judged,)| judged.settling != Settling::Commit)
@@ -55,12 +55,12 @@ pub(super) fn draw(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports, share
             Settling::Cost => cost.around(judged.cost(&cost), rng),
             Settling::Nothing | Settling::Commit => Span::ZERO,
         })
-        .update(kernel, move |(judged,), state, firing| {
+        .update(kernel, |(judged,), state, firing| {
             if judged.work.call.kind == CallKind::Evict {
                 state.evict(judged.work.call.file);
             }
             if judged.settling == Settling::Cost {
-                state.near.syncs(firing.now(), sleeping[Scalar::DeviceFlush]);
+                state.near.syncs(firing.now());
             }
         })
         .output(returned, |(judged,), _| judged.work)

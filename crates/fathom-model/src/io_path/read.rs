@@ -245,8 +245,7 @@ impl State {
         }
         // A file may end before what was asked for.
         (work.read.position, work.read.end) = (end, end);
-        let asks_first = is_write && costs[Scalar::AskedFirst] > 0.0;
-        self.ask_directly(work, [first, beyond], [is_unwritten, asks_first], effects)
+        self.ask_directly(work, [first, beyond], is_unwritten, effects)
     }
 
     /// One request for pages of a call's file, for which the call waits.
@@ -254,7 +253,7 @@ impl State {
         &mut self,
         work: &Work,
         [first, beyond]: [u64; 2],
-        [is_unwritten, asks_first]: [bool; 2],
+        is_unwritten: bool,
         effects: &mut Effects,
     ) -> Outcome {
         let request = Request::read(self.ids.next(), work.call.file, first, beyond - first);
@@ -266,7 +265,7 @@ impl State {
             is_unwritten,
             is_submitted: work.call.is_queued,
             is_near,
-            asks_first,
+            asks_first: is_write && first == work.call.offset / PAGE,
             ..request
         };
         self.reading += 1;
@@ -292,9 +291,7 @@ impl State {
         work.read.end = end;
         work.owed_ns += (costs[Scalar::Wake] as u64).max(1);
         self.clean(file);
-        let asks_first = costs[Scalar::AskedFirst] > 0.0 && from == work.call.offset;
-        let pages = [from / PAGE, work.read.position.div_ceil(PAGE)];
-        self.ask_directly(work, pages, [false, asks_first], effects)
+        self.ask_directly(work, [from / PAGE, work.read.position.div_ceil(PAGE)], false, effects)
     }
 
     /// POSIX_FADV_WILLNEED.

@@ -35,7 +35,7 @@ pub struct Request {
     pub is_submitted: bool,
     /// Whether its server works on its caller's CPU.
     pub is_near: bool,
-    /// Whether the server is asked something by a request of its own before.
+    /// Whether it is the first of a write: a server may be asked something before, by a request of its own.
     pub asks_first: bool,
 }
 

@@ -104,7 +104,7 @@ rows! {
     ServerNear = ("server_near", Ns, 0.0, Measured), "Time from the beginning of a run for which a server works on the CPU of the thread that waits for it, if both work without a pause; then each request has to wake another CPU.";
     ServerApart = ("server_apart", Ns, 0.0, Measured), "Time that a request takes longer once its server has left the CPU of its caller.";
     AwakeShare = ("awake_share", Share, 1.0, Fitted(ColdReads, 1.0)), "Share of a request's time, besides that of its bytes, where several threads have two requests or more for each CPU under way, so that no CPU sleeps; with a server that leaves its caller's CPU, share of 'server_apart'.";
-    AwakeShareOfOne = ("awake_share_of_one", Share, 1.0, Fitted(ColdReads, 1.0)), "As 'awake_share', with one request for each CPU under way: its server has a CPU awake as well.";
+    AwakeShareOfOne = ("awake_share_of_one", Share, 1.0, Fitted(ColdReads, 1.0)), "As 'awake_share', with one request for each CPU under way.";
     Caller = ("caller", Ns, 0.0, Measured), "Time that a job spends between two calls: its clock and its bookkeeping.";
     CallerWrittenByte = ("caller_written_byte", NsPerByte, 0.0, Measured), "Time that a job spends on each byte before it writes it.";
     AsyncCall = ("async_call", Ns, 0.0, Measured), "Time that a transfer which the page cache serves takes longer if it is submitted and reaped.";

@@ -363,10 +363,10 @@ fn twice(job: Job) -> Job {
     Job { numjobs: 2, name: format!("{}, twice", job.name), ..lasting(job) }
 }
 
-/// A job that goes on until each of its threads has found its CPU.
+/// A job that goes on until each of its threads has found its CPU; what writes has a budget.
 fn lasting(job: Job) -> Job {
-    let reads = !job.does(Direction::Write);
-    Job { size: if reads { Some(FAR) } else { job.size }, runtime: LASTING, ..job }
+    let size = if job.does(Direction::Write) { job.size } else { Some(FAR) };
+    Job { size, runtime: LASTING, ..job }
 }
 
 /// Writes into a file that is made anew for each run, and goes before the device sees much of it.

@@ -18,8 +18,6 @@ pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
         Scalar::Wake,
         Scalar::QueuedWake,
     ];
-    // What a server does takes as long as ever; no CPU has to be woken for it.
-    const OF_SERVER: [Scalar; 1] = [Scalar::ServerApart];
     let mut parameters = parameters.clone();
     let there = parameters[Scalar::Cpus];
     let cpus = match super::refusal::allowed_cpus(jobs).map(|allowed| allowed as f64) {
@@ -39,8 +37,10 @@ pub(super) fn as_found(jobs: &[Job], parameters: &Parameters) -> Parameters {
         let [one, two] = [Scalar::AwakeShareOfOne, Scalar::AwakeShare].map(|share| parameters[share]);
         let share =
             if of_cpu < 1.0 { 1.0 + of_cpu * (one - 1.0) } else { one + (of_cpu - 1.0) * (two - one) };
+        // What a server does takes as long as ever; no CPU has to be woken for it.
         let has_server = parameters[Scalar::ServerApart] > 0.0;
-        for &scalar in if has_server { OF_SERVER.as_slice() } else { OF_REQUESTS.as_slice() } {
+        let shared: &[Scalar] = if has_server { &[Scalar::ServerApart] } else { &OF_REQUESTS };
+        for &scalar in shared {
             parameters.put_value(scalar, parameters[scalar] * share);
         }
     }

@@ -116,7 +116,6 @@ fn bytes_per_second_of_calls(job: &Job, report: &FioReport) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
 
     use super::*;
     use fathom_run::instrument::Instrument;
@@ -140,14 +139,7 @@ mod tests {
         let (instrument, space) = (Instrument::calibrate().unwrap(), Needs::of(&jobs).unwrap().space);
         let mut testbed =
             Testbed::at(&std::env::temp_dir(), space, &instrument, limits, Watch::default()).unwrap();
-        let schedule = Schedule {
-            repeats: 3,
-            seed: 1,
-            rest: Duration::ZERO,
-            state: Settled::AsLeft,
-            leaves: Duration::ZERO,
-            writes_wait: false,
-        };
+        let schedule = Schedule::of(3, 1, Settled::AsLeft);
         let mut fio_runs = FioRuns::new(&jobs, Schedule { repeats: 2, ..schedule });
         let trials = trial::run_each(&jobs, schedule, &mut testbed, &mut |_, index, testbed| {
             fio_runs.run(index, testbed)

@@ -149,14 +149,14 @@ fn looked_at(session: &mut Session<'_>, direction: Direction, least_ns: f64, siz
     if direction == Direction::Write && wanted > session.write_budget() / SHARE_OF_BUDGET {
         return inconclusive("larger requests can't be looked for: raise --max-write");
     }
-    let samples =
-        match session.observe(transfers(direction, CallKind::OpenDirect, sizes).rounds(TURNS).warmup(1)) {
-            Err(Fault::System(error)) if !error.is_full() && !error.is_read_only() => {
-                return inconclusive(format!("transfers past the page cache fail here: {error}"));
-            }
-            Err(Fault::OutOfTime) => return inconclusive("time ran out"),
-            samples => samples?,
-        };
+    let turns = transfers(direction, CallKind::OpenDirect, sizes).rounds(TURNS).warmup(1);
+    let samples = match session.observe(turns) {
+        Err(Fault::System(error)) if !error.is_full() && !error.is_read_only() => {
+            return inconclusive(format!("transfers past the page cache fail here: {error}"));
+        }
+        Err(Fault::OutOfTime) => return inconclusive("time ran out"),
+        samples => samples?,
+    };
     let of = |(at, &bytes): (usize, &u64)| match bytes {
         0 => Vec::new(),
         _ => {

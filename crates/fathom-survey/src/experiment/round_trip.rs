@@ -5,12 +5,11 @@ use super::remembered::BARE_NS;
 use super::silence::answer_or_silence;
 use super::sync_latency::spread;
 use super::{remembered, truth_of_served};
+use crate::inference::latency;
 
 pub(super) struct RoundTrip;
 
 const METHOD: &str = "stats_asked_of_the_server";
-/// Where the ends of the interval differ by more than this factor, there is no one time.
-const TWO_SPEEDS: f64 = 2.0;
 
 impl Experiment for RoundTrip {
     fn about(&self) -> &'static About {
@@ -34,26 +33,26 @@ impl Experiment for RoundTrip {
             Ok(seen) => seen,
             Err(silence) => return Ok(silence.evidence(Kind::Timing, METHOD)),
         };
-        let evidence = match &seen.median {
-            Ok(median) => Evidence::measured(Kind::Timing, METHOD, Value::Real(median.value))
-                .within_real([median.interval.low, median.interval.high])
-                .resting_on(median.level, seen.all.len())
-                .spread(spread("stat asked of the server", &seen.all).into_iter().collect()),
-            Err(reason) => Evidence::inconclusive(Kind::Timing, METHOD, reason.as_str()),
+        let median = match &seen.median {
+            Ok(median) => median,
+            Err(reason) => return Ok(Evidence::inconclusive(Kind::Timing, METHOD, reason.as_str())),
         };
-        let evidence = match &seen.median {
-            Ok(median) if median.interval.high > TWO_SPEEDS * median.interval.low => evidence.caveat(
+        let mut evidence = Evidence::measured(Kind::Timing, METHOD, Value::Real(median.value))
+            .within_real([median.interval.low, median.interval.high])
+            .resting_on(median.level, seen.all.len())
+            .spread(spread("stat asked of the server", &seen.all).into_iter().collect());
+        if median.interval.high > latency::MOST_CHANGE * median.interval.low {
+            evidence = evidence.caveat(
                 "it has two speeds: a server that works on its caller's CPU answers sooner than one that has to be woken on another",
-            ),
-            _ => evidence,
-        };
-        Ok(match seen.ends_on_the_way() {
-            true => evidence.caveat(format!(
+            );
+        }
+        if seen.ends_on_the_way() {
+            evidence = evidence.caveat(format!(
                 "looking up a new name takes {}: attributes are answered on the way, as sshfs does from what it remembers, and the server is farther",
                 Nanos(seen.name)
-            )),
-            false => evidence,
-        })
+            ));
+        }
+        Ok(evidence)
     }
 
     fn declared(&self, declared: &Declared) -> Vec<Evidence> {

@@ -8,7 +8,7 @@ pub const LEVEL: f64 = 0.95;
 /// Fewest rounds in each half of a run: order statistics give no interval at [`LEVEL`] below that.
 const FEWEST: usize = 6;
 /// Two halves of a run whose medians differ by more than this factor have no common one.
-const MOST_CHANGE: f64 = 2.0;
+pub const MOST_CHANGE: f64 = 2.0;
 
 /// The median latency of rounds, given one value for each in order of time, in any unit.
 ///
