@@ -108,6 +108,11 @@ impl Path {
                 net.initial(cpus, (0..number).map(|_| ()));
                 cpus
             }),
+            server: self.costs.serves_in_turn.then(|| {
+                let server = net.place("server");
+                net.initial(server, [()]);
+                server
+            }),
             returned: net.place("returned"),
             requests: net.place("requests"),
             wakes: net.place("wakes"),
@@ -159,7 +164,11 @@ impl Path {
             let [arrived, written] = served.map(|place| net.port_out(place));
             let requests = net.port_in(requests);
             let cpus = shared.cpus.filter(|_| self.costs.works_on_cpu);
-            (self.device)(net, &self.costs, device::Ports { requests, arrived, written, cpus });
+            (self.device)(
+                net,
+                &self.costs,
+                device::Ports { requests, arrived, written, cpus, server: shared.server },
+            );
         });
         net.build().expect("the layers fit together")
     }

@@ -138,8 +138,8 @@ pub struct Residual {
     /// The degrees of freedom of the spreads; 0 in models that do not record them, which means as many as jobs.
     #[serde(default)]
     pub freedom: u32,
-    /// The share of the free memory which a run took that the host had taken back, in the median of the runs; none where it makes no
-    /// difference.
+    /// The share of the free memory which a run took that the host had taken back, in the median of the runs and drawn towards that of
+    /// all classes; none where it makes no difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<f64>,
     /// The two states that single runs of each job fell into, the slower one first; empty where there is one state.

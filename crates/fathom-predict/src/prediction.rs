@@ -53,7 +53,8 @@ pub use self::trace::{Replay, predict_trace, simulate_trace, trace_calls};
 use self::counted::Tally;
 use self::forecast::{Part, Runs};
 use self::miniature::Extent;
-use self::own_work::overhead;
+pub(crate) use self::own_work::TAKEN_AT_ONCE;
+use self::own_work::{fills_buffers, overhead};
 use self::steady::{prolonged, steady_from_the_start, until_steady};
 use self::threads::{ends, queueing, serial_depths};
 use crate::model::{FreeMemory, LIMITS, Model, Parameter, Parameters, Scalar};
@@ -208,10 +209,14 @@ fn near_limits(parameters: &Parameters, jobs: &[Job], seed: u64) -> Vec<(Paramet
     near_limits.into_iter().map(|held| (held, seed)).collect()
 }
 
-/// The machine with its free memory where it was not, for jobs that read into the page cache or write there, if its host takes free
-/// memory: which of both a run finds depends on what was freed before, and how long ago.
+/// The machine with its free memory where it was not, for jobs that need some for the page cache, that of a server or large buffers, if
+/// its host takes free memory: which of both a run finds depends on what was freed before, and how long ago.
 pub(crate) fn other_memory(parameters: &Parameters, jobs: &[Job]) -> Option<Parameters> {
-    let matters = parameters[Scalar::TakenByte] > 0.0 && jobs.iter().any(|job| !job.direct);
+    let needs = |job: &Job| {
+        let fills_servers = parameters[Scalar::WriteThrough] > 0.0 && job.does(Direction::Write);
+        !job.direct || fills_servers || fills_buffers(job, parameters)
+    };
+    let matters = parameters[Scalar::TakenByte] > 0.0 && jobs.iter().any(needs);
     let mut other = matters.then(|| parameters.clone())?;
     other.choices.free_memory = match parameters.choices.free_memory {
         FreeMemory::There => FreeMemory::Taken,

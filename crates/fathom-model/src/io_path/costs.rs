@@ -12,7 +12,8 @@ use super::work::Work;
 use crate::file_read::PAGE;
 use crate::page_writeback::Thresholds;
 use crate::parameters::{
-    Allocation, Answers, Curve, FreeMemory, Limited, Opening, Parameters, Scalar, Scalars, Scheduler, Works,
+    Allocation, Answers, Curve, FreeMemory, Limited, Opening, Parameters, Queued, Scalar, Scalars, Scheduler,
+    Works,
 };
 use crate::read_ahead::Limits;
 
@@ -40,10 +41,14 @@ pub struct Costs {
     pub(super) answers_together: bool,
     /// Whether the device's work is done on a CPU.
     pub(super) works_on_cpu: bool,
+    /// Whether a server does one thing at a time.
+    pub(super) serves_in_turn: bool,
     /// What an open does to the cached pages of its file.
     pub(super) opening: Opening,
     /// What a new page of the page cache waits for its memory, in ns.
     taken_page: f64,
+    /// What a new page of a file waits for memory in the page cache that its server has, in ns.
+    servers_page: f64,
 }
 
 impl Index<Scalar> for Costs {
@@ -59,6 +64,10 @@ impl Costs {
     #[must_use]
     pub fn of(parameters: &Parameters) -> Self {
         let value = |scalar| parameters[scalar];
+        let taken_page = match parameters.choices.free_memory {
+            FreeMemory::There => 0.0,
+            FreeMemory::Taken => value(Scalar::TakenByte) * PAGE as f64,
+        };
         Self {
             scalars: parameters.scalars(),
             has_queue: parameters.choices.scheduler != Scheduler::None || value(Scalar::WbtLat) > 0.0,
@@ -82,11 +91,10 @@ impl Costs {
             device_depth: value(Scalar::DeviceDepth).max(1.0) as u32,
             answers_together: parameters.choices.answers == Answers::Together,
             works_on_cpu: parameters.choices.works == Works::OnCpu,
+            serves_in_turn: parameters.choices.queued == Queued::InTurn,
             opening: parameters.choices.opening,
-            taken_page: match parameters.choices.free_memory {
-                FreeMemory::There => 0.0,
-                FreeMemory::Taken => value(Scalar::TakenByte) * PAGE as f64,
-            },
+            taken_page,
+            servers_page: if value(Scalar::WriteThrough) > 0.0 { taken_page } else { 0.0 },
         }
     }
 
@@ -124,14 +132,17 @@ impl Costs {
     /// Moving a request's data, in ns.
     pub(super) fn moving(&self, request: &Request) -> f64 {
         let byte = if request.is_write { self.device_write_byte } else { self[Scalar::DeviceByte] };
-        let byte = if request.is_unwritten { byte + self[Scalar::UnwrittenByte] } else { byte };
         let pages = request.pages as f64;
+        let new = match request.is_unwritten {
+            true => request.bytes() as f64 * self[Scalar::UnwrittenByte] + pages * self.servers_page,
+            false => 0.0,
+        };
         let apart = match request.folios {
             0 if request.is_direct && !request.is_write => pages * self[Scalar::DirectReadPage],
             0 => 0.0,
             folios => folios as f64 * self[Scalar::WrittenFolio] + pages * self[Scalar::WrittenPage],
         };
-        request.bytes() as f64 * byte + apart
+        request.bytes() as f64 * byte + new + apart
     }
 
     /// What a sync takes longer if its new blocks lie apart in so many rows, in ns.
@@ -164,7 +175,8 @@ impl Costs {
 
     /// What a write takes to make a folio of so many pages, besides the copy.
     pub(super) fn new_folio(&self, pages: u64) -> f64 {
-        at(self.new.iter().copied(), (pages * PAGE) as f64) + pages as f64 * self.taken_page
+        at(self.new.iter().copied(), (pages * PAGE) as f64)
+            + pages as f64 * (self.taken_page + self.servers_page)
     }
 
     /// What a read takes to make folios for data from the device.

@@ -28,6 +28,8 @@ pub struct Ports {
     pub written: Out<Request>,
     /// Idle CPUs, of which the device needs one for its work; none where it works apart from them.
     pub cpus: Option<Place<()>>,
+    /// The server that a device stands for, while it does nothing; none where syncs do not keep it from requests.
+    pub server: Option<Place<()>>,
 }
 
 /// The module of a kind of device.
@@ -52,12 +54,19 @@ pub(super) fn module(device: Device) -> DeviceModule {
 ///
 /// The part that is done for one after the other takes a CPU where a thread of this machine does it.
 pub fn queue_and_bus(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports) {
-    let Ports { requests, arrived, written, cpus } = ports;
-    let (tags, bus) = (net.place("tags"), net.place("bus"));
+    let Ports { requests, arrived, written, cpus, server } = ports;
+    let tags = net.place("tags");
+    let bus = match server {
+        Some(server) => net.fusion("bus", server),
+        None => {
+            let bus = net.place("bus");
+            net.initial(bus, [()]);
+            bus
+        }
+    };
     let found = net.place::<Request>("found");
     let served = costs.answers_together.then(|| net.place::<Request>("served"));
     net.initial(tags, (0..costs.device_depth).map(|_| ()));
-    net.initial(bus, [()]);
     let [access, take, transfer] = [(); 3].map(|()| Arc::clone(costs));
     let cpus = cpus.map(|cpus| net.fusion("cpus", cpus));
     net.transition("access")

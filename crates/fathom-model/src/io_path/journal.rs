@@ -47,14 +47,17 @@ pub(super) fn draw(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports, share
         })
         .add();
     let cost = Arc::clone(costs);
+    let server = shared.server.map(|server| net.fusion("server", server));
     net.transition("need no commit")
         .input(judged)
         .guard(|(judged,)| judged.settling != Settling::Commit)
+        .with(server, |transition, server| transition.consume(server, 1))
         .delay_by(move |(judged,), rng| match judged.settling {
             Settling::Flush => cost.around(cost[Scalar::DeviceFlush], rng),
             Settling::Cost => cost.around(judged.cost(&cost), rng),
             Settling::Nothing | Settling::Commit => Span::ZERO,
         })
+        .with(server, |transition, server| transition.produce(server, 1))
         .update(kernel, |(judged,), state, firing| {
             if judged.work.call.kind == CallKind::Evict {
                 state.evict(judged.work.call.file);

@@ -13,6 +13,8 @@ pub(crate) struct Shared {
     pub(crate) state: Place<State>,
     /// Idle CPUs; `None` where each thread has a CPU of its own.
     pub(crate) cpus: Option<Place<()>>,
+    /// The server, while it does nothing; `None` where it serves several at the same time, or there is none.
+    pub(crate) server: Option<Place<()>>,
     /// Calls that have returned.
     pub(crate) returned: Place<Work>,
     /// Requests on their way to the device.

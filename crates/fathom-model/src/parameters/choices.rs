@@ -160,13 +160,14 @@ choice! {
 }
 
 choice! {
-    /// When a request that goes past the cache is done, of those that a thread hands over without waiting.
+    /// When a request that goes past the cache is done, of those that a thread hands over without waiting, and whether others are
+    /// served meanwhile.
     #[derive(Default)]
     Queued {
         /// Later, while others are under way.
         #[default]
         Together = "together",
-        /// Before the thread can hand over the next one: FUSE without `FUSE_ASYNC_DIO`.
+        /// Before the thread can hand over the next one: FUSE without `FUSE_ASYNC_DIO`. A sync keeps the server from all others.
         InTurn = "in_turn",
     }
 }
@@ -239,7 +240,7 @@ choices! {
     free_memory: FreeMemory,
     /// Whose requests a token bucket holds to its limits: the kernel's own threads are in no group that has any.
     limited: Limited,
-    /// Whether requests past the cache that a thread has under way overlap, or each is done before the next.
+    /// Whether requests past the cache that a thread has under way overlap, or each is done before the next, and a sync before any other.
     queued: Queued,
     /// Who decides the order of requests and merges them.
     scheduler: Scheduler,

@@ -11,7 +11,7 @@ use fathom_sys::{facts, memory};
 
 use super::{put_measured, put_middle, simulated, without_noise};
 use crate::model::{LIMITS, Model, Opening, PAGE, Runner, Scalar};
-use crate::prediction::finds_cached;
+use crate::prediction::{TAKEN_AT_ONCE, finds_cached};
 use crate::single_runs::{self, SingleRuns};
 use crate::trial::spare_memory;
 
@@ -276,8 +276,8 @@ fn touch(piece: &mut [u8]) -> f64 {
     began.elapsed().as_nanos() as f64
 }
 
-/// What a host gives and takes at once. Source: `pageblock_order`, the least that `mm/page_reporting.c` reports.
-const PIECE: usize = 2 << 20;
+/// What is touched at a time.
+const PIECE: usize = TAKEN_AT_ONCE as usize;
 /// So many pieces that were slow are enough.
 const ENOUGH: usize = 32;
 /// No piece that is there takes so long, in ns: zeroing its pages and faults take 200 to 600 us.

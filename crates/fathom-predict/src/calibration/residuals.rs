@@ -54,10 +54,17 @@ pub(super) fn residuals(model: &mut Model, checks: &[SingleRuns], fitted: &[Tria
     };
     let classes = by_class.into_iter().map(of).collect();
     let taken: Vec<f64> = checked.iter().flat_map(|one| one.taken.iter().copied()).collect();
-    if quantile::median(&taken).is_some_and(|share| share > 0.5) {
+    let taken = quantile::median(&taken);
+    if taken.is_some_and(|share| share > 0.5) {
         model.parameters.choices.free_memory = FreeMemory::Taken;
     }
     model.residuals = pooled(classes);
+    for residual in model.residuals.values_mut() {
+        // Memory is the machine's: a class of few jobs may have found what others did not.
+        let of_class = residual.taken.zip(taken);
+        let jobs = f64::from(residual.jobs);
+        residual.taken = of_class.map(|(own, usual)| towards(usual, jobs * own, jobs));
+    }
     account
 }
 
@@ -108,7 +115,7 @@ impl Spread {
 /// What the classes have in common counts for as much as so many jobs of a class.
 const PRIOR: f64 = 6.0;
 
-/// A sum of squares of some degrees of freedom, drawn towards the usual variance.
+/// A sum of so many, or of squares of so many degrees of freedom, drawn towards the usual mean.
 fn towards(usual: f64, sum: f64, freedom: f64) -> f64 {
     (PRIOR * usual + sum) / (PRIOR + freedom)
 }

@@ -498,6 +498,12 @@ mod tests {
             says(&there, 1.0, slow.value / fast.value);
             says(&taken, fast.value / slow.value, 1.0);
             let direct = forecast(&model, true, read_percent);
+            // A server on this machine has a page cache of its own.
+            let mut served = model.clone();
+            served.set("write_through=4K").unwrap();
+            let large = Job { direct: true, read_percent, blocks: [Blocks::fixed(1 << 18); 2], ..job("new") };
+            let fills = predict(&[large], &served, QUICK).unwrap().forecasts.remove(0).caveats;
+            assert_eq!(fills.iter().any(|caveat| caveat.contains("free memory")), read_percent == 0);
             assert!(!direct.caveats.iter().any(|caveat| caveat.contains("free memory")));
             // A quarter of it, as the checks of this class found.
             let class = there.class.clone();

@@ -3,7 +3,10 @@
 use fathom_model::io_path::Overhead;
 use fathom_program::job::{Direction, Engine, Job, Pattern};
 
-use crate::model::{Parameters, Runner, Scalar};
+use crate::model::{FreeMemory, Parameters, Runner, Scalar};
+
+/// Bytes of memory that a host gives and takes at once. Source: `pageblock_order`, the least that `mm/page_reporting.c` reports.
+pub(crate) const TAKEN_AT_ONCE: u64 = 2 << 20;
 
 /// What the program that runs a job does between two calls, or in place of them. How long Fathom takes to submit and reap what the device serves is
 /// part of 'submission'.
@@ -37,10 +40,7 @@ pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
         call_ns: parameters[call] + queued + of_map,
         written_byte_ns: parameters[written_byte],
         checked_byte_ns: checked_byte(job, parameters),
-        fresh: (
-            fresh_byte(job, parameters),
-            u64::from(if job.engine.is_asynchronous() { job.depth.most.max(1) } else { 1 }),
-        ),
+        fresh: (fresh_byte(job, parameters), buffers(job)),
         is_within_waits: false,
         is_all: false,
         maps_for: (job.engine == Engine::Mmap).then(|| mapped_for(job, parameters)),
@@ -49,10 +49,27 @@ pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
 
 /// What a byte of a read takes into a buffer that was not touched before, in ns. fio fills those that it writes from.
 fn fresh_byte(job: &Job, parameters: &Parameters) -> f64 {
-    let is_meant = parameters.choices.runner == Runner::Fio
-        && !job.does(Direction::Write)
-        && job.buffers.memory.is_none();
-    if is_meant { parameters[Scalar::FreshByte] } else { 0.0 }
+    if !has_fresh_buffers(job, parameters) {
+        return 0.0;
+    }
+    let is_taken = fills_buffers(job, parameters) && parameters.choices.free_memory == FreeMemory::Taken;
+    parameters[Scalar::FreshByte] + if is_taken { parameters[Scalar::TakenByte] } else { 0.0 }
+}
+
+/// Whether a job's reads are what first touches its buffers.
+fn has_fresh_buffers(job: &Job, parameters: &Parameters) -> bool {
+    parameters.choices.runner == Runner::Fio && !job.does(Direction::Write) && job.buffers.memory.is_none()
+}
+
+/// Whether these buffers need memory that a host may have taken: less than it takes at once is what programs before have given back.
+pub(super) fn fills_buffers(job: &Job, parameters: &Parameters) -> bool {
+    let bytes = buffers(job) * job.blocks[Direction::Read as usize].most;
+    has_fresh_buffers(job, parameters) && bytes >= TAKEN_AT_ONCE
+}
+
+/// How many buffers a thread of a job has.
+fn buffers(job: &Job) -> u64 {
+    u64::from(if job.engine.is_asynchronous() { job.depth.most.max(1) } else { 1 })
 }
 
 /// The bytes after which a program maps a job's files anew: fio does with each pass over them unless time ends the job, Fathom never.
@@ -91,7 +108,7 @@ fn checked_byte(job: &Job, parameters: &Parameters) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use fathom_program::job::Depth;
+    use fathom_program::job::{Blocks, DIRECTIONS, Depth};
 
     use super::super::predict;
     use super::super::tests::{QUICK, job, silent};
@@ -117,5 +134,20 @@ mod tests {
         assert_eq!(longer(Runner::Fathom, &|_| ()), 0.0, "it has touched them before");
         assert_eq!(longer(Runner::Fio, &|job| job.read_percent = 0), 0.0, "they are filled before");
         assert_eq!(longer(Runner::Fio, &|job| job.buffers.memory = Some("mmaphuge".to_owned())), 0.0);
+    }
+
+    #[test]
+    fn large_buffers_need_memory_that_a_host_may_have_taken() {
+        let mut model = silent();
+        let settings = ["runner=fio", "fresh_byte=1", "taken_byte=2"];
+        settings.into_iter().for_each(|setting| model.set(setting).unwrap());
+        let mut byte = |memory, kib: u64| {
+            model.set(memory).unwrap();
+            let mut one = Job { direct: true, engine: Engine::Libaio, ..job("one") };
+            (one.depth.most, one.blocks) = (16, [Blocks::fixed(kib << 10); DIRECTIONS]);
+            fresh_byte(&one, &model.parameters)
+        };
+        assert_eq!([byte("free_memory=there", 128), byte("free_memory=taken", 128)], [1.0, 3.0]);
+        assert_eq!(byte("free_memory=taken", 64), 1.0);
     }
 }

@@ -346,6 +346,24 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_does_one_thing_at_a_time_serves_no_other_thread_during_a_sync() {
+        let mut model = silent();
+        let settings = ["journal=price", "device_flush=1ms", "write_through=4K"];
+        settings.into_iter().for_each(|setting| model.set(setting).unwrap());
+        let mut longer = |queued| {
+            model.parameters.choices.queued = queued;
+            let one = Job { read_percent: 0, fsync: 1, ..job("one") };
+            let took = |numjobs| {
+                let jobs = [Job { numjobs, ..one.clone() }];
+                predict(&jobs, &model, QUICK).unwrap().outcomes[0][0].elapsed_ns as f64
+            };
+            took(3) / took(1)
+        };
+        let [apart, in_turn] = [Queued::Together, Queued::InTurn].map(&mut longer);
+        assert!(apart < 1.2 && (2.5..3.1).contains(&in_turn), "{apart} {in_turn}");
+    }
+
+    #[test]
     fn transfers_of_posixaio_are_made_by_one_thread_and_wait_for_those_before_them() {
         let mut model = silent();
         model.parameters.put_value(Scalar::PosixAioCall, 5_000.0);

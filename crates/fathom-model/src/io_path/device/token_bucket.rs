@@ -24,7 +24,7 @@ struct Used {
 /// algorithm, in its form of virtual scheduling: ITU-T I.371. With a `limit_slice` the rule of the kernel's own throttle takes the
 /// buckets' place.
 pub fn token_bucket(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports) {
-    let Ports { requests, arrived, written, cpus } = ports;
+    let Ports { requests, arrived, written, cpus, server } = ports;
     let used = |is_write| Used { slice: Slice::first(costs, is_write), ..Used::default() };
     let buckets = net.state("buckets", [false, true].map(used));
     let (held, admitted) = (net.place::<(u64, Request)>("held"), net.place::<Request>("admitted"));
@@ -50,7 +50,7 @@ pub fn token_bucket(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports) {
     net.module("volume", |net| {
         let (requests, arrived, written) =
             (net.port_in(admitted), net.port_out(arrived), net.port_out(written));
-        queue_and_bus(net, costs, Ports { requests, arrived, written, cpus });
+        queue_and_bus(net, costs, Ports { requests, arrived, written, cpus, server });
     });
 }
 
