@@ -12,11 +12,12 @@ mod field;
 mod held_out;
 mod traces;
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use fathom_stats::quantile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::path::Path;
 
 pub use self::again::Again;
 pub use self::by_fio::{Agreement, ByFio, agreement};

@@ -116,7 +116,6 @@ fn bytes_per_second_of_calls(job: &Job, report: &FioReport) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
     use fathom_run::instrument::Instrument;
     use fathom_run::load::program::version;
