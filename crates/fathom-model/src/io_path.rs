@@ -103,16 +103,8 @@ impl Path {
         let shared = Shared {
             // A machine without files, until a run puts its state there.
             state: net.state("kernel", State::default()),
-            cpus: self.cpus_of(program.jobs()).map(|number| {
-                let cpus = net.place("cpus");
-                net.initial(cpus, (0..number).map(|_| ()));
-                cpus
-            }),
-            server: self.costs.serves_in_turn.then(|| {
-                let server = net.place("server");
-                net.initial(server, [()]);
-                server
-            }),
+            cpus: self.cpus_of(program.jobs()).map(|number| net.pool("cpus", number)),
+            server: self.costs.serves_in_turn.then(|| net.pool("server", 1)),
             returned: net.place("returned"),
             requests: net.place("requests"),
             wakes: net.place("wakes"),

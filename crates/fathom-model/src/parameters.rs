@@ -252,6 +252,11 @@ impl Parameters {
         Scalars(std::array::from_fn(|at| self.numbers[at].value))
     }
 
+    /// Whether a write waits until a server has what it writes.
+    pub fn writes_wait_for_server(&self) -> bool {
+        self[Scalar::WriteThrough] > 0.0
+    }
+
     /// The points of a curve, each with its size in bytes and its height.
     pub fn curve(&self, curve: Curve) -> Vec<(f64, f64)> {
         curve.numbers().map(|point| (f64::from(point.bytes()), self.number(point).value)).collect()

@@ -81,6 +81,19 @@ impl NetBuilder {
         place
     }
 
+    /// Adds a place with so many tokens at the start: of a resource, those that are free.
+    ///
+    /// ```
+    /// # let mut net = fathom_net::NetBuilder::new("doc");
+    /// let cpus = net.pool("cpus", 2);
+    /// # let _ = cpus;
+    /// ```
+    pub fn pool(&mut self, name: &str, tokens: u32) -> Place<()> {
+        let place = self.place(name);
+        self.initial(place, (0..tokens).map(|_| ()));
+        place
+    }
+
     fn add_place<C: Token>(&mut self, name: &str, tokens: Store<C>) -> Place<C> {
         let store = self.draft.stores.len() as u32;
         self.draft.stores.push(Box::new(tokens));

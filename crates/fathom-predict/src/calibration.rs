@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 pub use self::known::{as_surveyed, found_by_other_means};
 
 use self::own_work::{
-    OTHER_RUNS, at_random, crowded, fresh_memory, near_server, programs_own_work, put_at_random,
-    put_own_work, taken_memory,
+    OTHER_RUNS, at_random, crowded, fresh_memory, leave_out_taken, near_server, programs_own_work,
+    put_at_random, put_own_work, taken_memory,
 };
 use self::residuals::residuals;
 use self::stages::{Stage, stages};
@@ -112,7 +112,7 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     let by = programs[0];
     // The checks, by which a forecast knows how far off it may be, are worth more than another run of each job.
     let for_checks = testbed.time_left().map_or(Duration::ZERO, |left| left.mul_f64(CHECKS));
-    let writes_wait = model.parameters[Scalar::WriteThrough] > 0.0;
+    let writes_wait = model.parameters.writes_wait_for_server();
     let schedule = Schedule {
         rest: trial::rest_of(model),
         leaves: for_checks,
@@ -126,7 +126,8 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     near_server(model, by, testbed)?;
     fresh_memory(model);
     taken_memory(model);
-    let trials = trial::run(&jobs, schedule, testbed)?;
+    let mut trials = trial::run(&jobs, schedule, testbed)?;
+    trials.iter_mut().for_each(|trial| leave_out_taken(&model.parameters, trial));
     let own_work = programs_own_work(model, programs, testbed)?;
     let at_random = at_random(model, by, testbed)?;
     let crowd = if by == Runner::Fathom { Vec::new() } else { crowded(cpus, by, testbed)? };
@@ -212,7 +213,10 @@ fn logs(model: &mut Model, trials: &[Trial]) {
     let largest = model.parameters[Scalar::LargestIo];
     // What a sync has to write of data, in bytes.
     let data = |job: &Job| job.blocks[Direction::Write as usize].most as f64 * f64::from(job.fsync);
-    let in_turn = |pattern: Pattern| trials.iter().filter(move |trial| trial.job.pattern == pattern);
+    let in_turn = |pattern: Pattern| {
+        let writes_alone = move |job: &Job| job.pattern == pattern && !job.does(Direction::Read);
+        trials.iter().filter(move |trial| writes_alone(&trial.job))
+    };
     let of = |pattern: Pattern| -> Vec<f64> {
         let of_one = |trial: &Trial| {
             let again = if journal == Journal::Data { data(&trial.job) } else { 0.0 };

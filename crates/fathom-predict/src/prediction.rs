@@ -213,7 +213,7 @@ fn near_limits(parameters: &Parameters, jobs: &[Job], seed: u64) -> Vec<(Paramet
 /// its host takes free memory: which of both a run finds depends on what was freed before, and how long ago.
 pub(crate) fn other_memory(parameters: &Parameters, jobs: &[Job]) -> Option<Parameters> {
     let needs = |job: &Job| {
-        let fills_servers = parameters[Scalar::WriteThrough] > 0.0 && job.does(Direction::Write);
+        let fills_servers = parameters.writes_wait_for_server() && job.does(Direction::Write);
         !job.direct || fills_servers || fills_buffers(job, parameters)
     };
     let matters = parameters[Scalar::TakenByte] > 0.0 && jobs.iter().any(needs);

@@ -469,7 +469,8 @@ pub(crate) fn bytes_per_second_of_calls(outcome: &Outcome) -> f64 {
     bytes(outcome) / (calls.max(1) as f64 * outcome.ns_per_tick) * 1e9
 }
 
-fn bytes(outcome: &Outcome) -> f64 {
+/// The bytes that were moved in both directions.
+pub(crate) fn bytes(outcome: &Outcome) -> f64 {
     outcome.transfers.iter().map(|side| side.bytes).sum::<u64>() as f64
 }
 

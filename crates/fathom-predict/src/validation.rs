@@ -26,7 +26,7 @@ pub use self::field::{usual_jobs, validate_in_field};
 pub use self::traces::validate_traces;
 
 use self::by_fio::FioRuns;
-use crate::model::{Model, Runner, Scalar};
+use crate::model::{Model, Runner};
 use crate::prediction::{self, Estimate, Forecast, Prediction, Settings};
 use crate::trial::{self, Schedule, Settled, Trial};
 use fathom_program::job::{Direction, Job};
@@ -282,7 +282,7 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, testbed: &mut Testbed
     jobs.extend(condition.again(&model));
     let schedule = Schedule {
         rest: trial::rest_of(&model),
-        writes_wait: model.parameters[Scalar::WriteThrough] > 0.0,
+        writes_wait: model.parameters.writes_wait_for_server(),
         ..Schedule::of(trials.repeats, trials.seed, condition.state())
     };
     let warm = jobs.len() * schedule.warm();

@@ -94,7 +94,7 @@ impl Costs {
             serves_in_turn: parameters.choices.queued == Queued::InTurn,
             opening: parameters.choices.opening,
             taken_page,
-            servers_page: if value(Scalar::WriteThrough) > 0.0 { taken_page } else { 0.0 },
+            servers_page: if parameters.writes_wait_for_server() { taken_page } else { 0.0 },
         }
     }
 

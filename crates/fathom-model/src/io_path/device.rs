@@ -55,18 +55,13 @@ pub(super) fn module(device: Device) -> DeviceModule {
 /// The part that is done for one after the other takes a CPU where a thread of this machine does it.
 pub fn queue_and_bus(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports) {
     let Ports { requests, arrived, written, cpus, server } = ports;
-    let tags = net.place("tags");
+    let tags = net.pool("tags", costs.device_depth);
     let bus = match server {
         Some(server) => net.fusion("bus", server),
-        None => {
-            let bus = net.place("bus");
-            net.initial(bus, [()]);
-            bus
-        }
+        None => net.pool("bus", 1),
     };
     let found = net.place::<Request>("found");
     let served = costs.answers_together.then(|| net.place::<Request>("served"));
-    net.initial(tags, (0..costs.device_depth).map(|_| ()));
     let [access, take, transfer] = [(); 3].map(|()| Arc::clone(costs));
     let cpus = cpus.map(|cpus| net.fusion("cpus", cpus));
     net.transition("access")
@@ -111,8 +106,7 @@ pub fn queue_and_bus(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports) {
 /// Paper E's device: one queue, one server, one speed.
 pub fn plain_queue(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports) {
     let Ports { requests, arrived, written, .. } = ports;
-    let idle = net.place("idle");
-    net.initial(idle, [()]);
+    let idle = net.pool("idle", 1);
     let costs = Arc::clone(costs);
     net.transition("serve")
         .input(requests)

@@ -14,8 +14,7 @@ pub(super) fn draw(net: &mut NetBuilder, shared: Shared) {
     let (again, rearm) = (net.port_out(shared.wakes), net.port_out(shared.dirtied));
     let requests = net.port_out(shared.requests);
     let kernel = net.fusion("kernel", shared.state);
-    let (booted, alarm) = (net.place("booted"), net.place("alarm"));
-    net.initial(booted, [()]);
+    let (booted, alarm) = (net.pool("booted", 1), net.place("alarm"));
     net.transition("write a chunk")
         .input(wakes)
         .update_into(kernel, (requests, again), |_, state, firing| {

@@ -2,7 +2,7 @@
 //!
 //! A sync whose file changed in the running transaction has it committed, and those that come meanwhile
 //! share the next commit. A commit writes its blocks, has the device flush, and writes a record. Without
-//! jbd2 a sync whose file has changed has the device flush and writes a log, or takes the time of a commit.
+//! jbd2 a sync whose file has changed has the device flush and writes a log, or takes the time of a commit in place of that.
 
 use std::sync::Arc;
 
@@ -107,8 +107,7 @@ fn draw_commit(
 
 /// A transaction that is old enough is committed even if no caller waits for it.
 fn draw_timer(net: &mut NetBuilder, aging: In<u64>, age: Out<u64>, steps: Out<bool>, kernel: Place<State>) {
-    let (booted, alarm) = (net.place("booted"), net.place("alarm"));
-    net.initial(booted, [()]);
+    let (booted, alarm) = (net.pool("booted", 1), net.place("alarm"));
     // A transaction that began before the run.
     net.transition("boot")
         .consume(booted, 1)

@@ -47,7 +47,7 @@ choice! {
     /// What a sync does with jbd2's journal.
     #[derive(Default)]
     Journal {
-        /// There is no jbd2: a sync takes 'journal_commit', or writes 'log_bytes'.
+        /// There is no jbd2: a sync of what was written takes 'journal_commit', or writes 'log_bytes'.
         #[default]
         Price = "price",
         /// Metadata go through the journal, after the data of the file that is synced.

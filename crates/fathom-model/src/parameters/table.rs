@@ -136,7 +136,7 @@ rows! {
     DeviceDepth = ("device_depth", Count, 32.0, Measured), "Reads that the device works at side by side.";
     UnwrittenCall = ("unwritten_call", Ns, 0.0, Fitted(Syncs, 1_000.0)), "Time that its caller spends on a write past the cache if blocks of it were never written: they are mapped, and marked as written once it is done.";
     UnwrittenByte = ("unwritten_byte", NsPerByte, 0.0, Fitted(Syncs, 0.01)), "Time in which the device moves a byte of such a write, in addition to that of any byte: it may have no space for it yet.";
-    DeviceFlush = ("device_flush", Ns, 100_000.0, Fitted(Syncs, 20.0)), "Time in which the device makes its write cache durable.";
+    DeviceFlush = ("device_flush", Ns, 100_000.0, Fitted(Syncs, 20.0)), "Time in which the device makes its write cache durable, or a server answers a sync of a file that was not written to since the last one.";
     Seek = ("seek", Ns, 8e6, Assumed), "Time to move a disk's arm across a third of the disk.";
     Rotation = ("rotation", Ns, 8.3e6, Assumed), "Time of one rotation of the disk.";
     Disk = ("disk", Bytes, 1e12, Assumed), "Length of the disk.";

@@ -100,7 +100,7 @@ pub fn found_by_other_means(
     declare(model, Scalar::FirstCache, size(caches.first()));
     // The largest cache that a CPU has for itself: the one before the last, which all share.
     declare(model, Scalar::NearCache, size(caches.iter().rev().nth(1)));
-    // No job tells what a new block costs from what its page does; nor, without jbd2, a commit from the flush that it waits for.
+    // No job tells what a new block costs from what its page does; nor a commit from the flush that it waits for, where it writes a log.
     super::assume(model, Scalar::NewBlock, 0.0);
     super::assume(model, Scalar::JournalCommit, 0.0);
     // No call tells which folios a file system makes: those that are known to make large ones, ext4's driver since 6.16.

@@ -1,7 +1,7 @@
 //! What needs no fit: how CPUs slow each other down, what the programs do themselves, and what a host does that takes free memory.
 
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{slice, thread};
 
 use fathom_program::job::{self, Direction, Job};
 use fathom_run::fault::Fault;
@@ -10,10 +10,10 @@ use fathom_stats::quantile;
 use fathom_sys::{facts, memory};
 
 use super::{put_measured, put_middle, simulated, without_noise};
-use crate::model::{LIMITS, Model, Opening, PAGE, Runner, Scalar};
-use crate::prediction::{TAKEN_AT_ONCE, finds_cached};
+use crate::model::{LIMITS, Model, Opening, PAGE, Parameters, Runner, Scalar};
+use crate::prediction::{TAKEN_AT_ONCE, finds_cached, other_memory};
 use crate::single_runs::{self, SingleRuns};
-use crate::trial::spare_memory;
+use crate::trial::{self, Trial, spare_memory};
 
 /// How many runs all of this makes where fio is installed.
 pub(super) const OTHER_RUNS: usize = 78;
@@ -260,6 +260,19 @@ pub(super) fn taken_memory(model: &mut Model) {
     }
 }
 
+/// Leaves out the runs of a job that met such memory, if others did not: they took about as much longer as that makes them, and that is
+/// more than the job takes.
+pub(super) fn leave_out_taken(parameters: &Parameters, trial: &mut Trial) {
+    if other_memory(parameters, slice::from_ref(&trial.job)).is_none() {
+        return;
+    }
+    let Some(least) = trial.runs.iter().map(|run| run.elapsed_ns).min() else { return };
+    trial.runs.retain(|run| {
+        let waits = parameters[Scalar::TakenByte] * trial::bytes(run);
+        waits < least as f64 || ((run.elapsed_ns - least) as f64) < 0.5 * waits
+    });
+}
+
 /// What a program's first access to a byte of its own memory takes: of small pages, which programs before it have given back.
 pub(super) fn fresh_memory(model: &mut Model) {
     let took = |_| {
@@ -333,6 +346,33 @@ mod tests {
         let slow = (0..100).map(|_| around(4e6)).collect::<Vec<_>>();
         assert_eq!(super::taken(&slow, &slow), None);
         assert_eq!(super::taken(&[], &[]), None);
+    }
+
+    #[test]
+    fn a_run_that_met_taken_memory_is_left_out_where_others_did_not() {
+        use super::{Model, PAGE, Trial, leave_out_taken};
+        use fathom_program::job::Job;
+        use fathom_run::load::{Outcome, Transfers};
+        let mut model = Model::assumed();
+        model.set("taken_byte=2.2").unwrap();
+        // Writes of 8 KiB wait 18 us for such memory.
+        let left = |job: Job, took_us: &[u64]| {
+            let run = |us: &u64| {
+                let mut transfers = [Transfers::default(), Transfers::default()];
+                transfers[1].bytes = 1_000 * 2 * PAGE;
+                Outcome { transfers, elapsed_ns: us * 1_000_000, ..Outcome::nothing(1.0) }
+            };
+            let mut trial =
+                Trial { job, runs: took_us.iter().map(run).collect(), disturbed: 0, refusal: None };
+            leave_out_taken(&model.parameters, &mut trial);
+            trial.runs.len()
+        };
+        let writes = Job { read_percent: 0, ..Job::named("writes") };
+        assert_eq!(left(writes.clone(), &[5, 24, 5, 7]), 3, "one of four");
+        assert_eq!(left(writes.clone(), &[23, 24, 22, 24]), 4, "none found free memory");
+        assert_eq!(left(writes.clone(), &[5, 6, 9, 5]), 4, "noise is less");
+        assert_eq!(left(writes.clone(), &[100, 180, 120, 100]), 4, "what takes longer anyway, as syncs do");
+        assert_eq!(left(Job { direct: true, ..writes }, &[5, 24, 5, 7]), 4, "no memory is needed");
     }
 
     #[test]

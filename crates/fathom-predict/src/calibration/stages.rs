@@ -55,18 +55,18 @@ impl Stage {
 
     /// The numbers that it fits, each with the least value that the search begins at.
     pub(super) fn free(&self, model: &Model) -> Vec<(Number, f64)> {
-        let stays_in_memory = model.parameters[Scalar::WriteThrough] == 0.0;
+        let stays_in_memory = !model.parameters.writes_wait_for_server();
         let of_server = [Scalar::AskedFirst, Scalar::SyncedByte].map(Number::Scalar);
         let is_own =
             |number| matches!(number, Number::Point(Curve::New, _) | Number::Scalar(Scalar::WriteCall));
-        let is_jbd2 = model.parameters.choices.journal.is_jbd2();
+        let has_log = !model.parameters.choices.journal.is_jbd2() && model.parameters[Scalar::LogBytes] > 0.0;
         let fitted = |number: Number| match number.row().found {
             // Nothing is asked first then, and what a sync still has to write is dirty.
             Found::Fitted(..) if stays_in_memory && of_server.contains(&number) => None,
             // Both take a small part of such a write, and what the server takes longer than fitted would count as theirs.
             Found::Fitted(..) if !stays_in_memory && is_own(number) => None,
-            // A sync that needs no commit shows what a flush takes.
-            Found::Fitted(..) if !is_jbd2 && number == Number::Scalar(Scalar::JournalCommit) => None,
+            // Its flush and its writes are all that a sync does then.
+            Found::Fitted(..) if has_log && number == Number::Scalar(Scalar::JournalCommit) => None,
             Found::Fitted(..) if super::is_measured(model, number) => None,
             Found::Fitted(stage, least) if stage == self.fits => Some((number, least)),
             _ => None,
@@ -222,8 +222,12 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                     [(4 * KIB, 1), (4 * KIB, 16), (32 * KIB, 4)]
                         .map(|(bytes, every)| synced(Pattern::Random, bytes, every)),
                 )
-                // Elsewhere the model has one time for all syncs.
-                .chain(model.parameters.choices.journal.is_jbd2().then(|| rewritten(4 * KIB)))
+                // Syncs that need no commit show what a flush takes.
+                .chain([if model.parameters.choices.journal.is_jbd2() {
+                    rewritten(4 * KIB)
+                } else {
+                    hardly_written(4 * KIB)
+                }])
                 .chain([4 * KIB, 128 * KIB].map(written_directly))
                 .chain([0, 50].map(|read_percent| mixed_directly((4 * KIB, 16), read_percent)))
                 // Whether what takes long is the device or a server, which both use, or the CPU of a thread. Not in one file, whose lock
@@ -235,8 +239,7 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
                 .collect(),
         },
     ];
-    let waits =
-        model.parameters[Scalar::WriteThrough] > 0.0 || model.parameters.choices.syncs == Syncs::Always;
+    let waits = model.parameters.writes_wait_for_server() || model.parameters.choices.syncs == Syncs::Always;
     if waits {
         // A write costs mainly what the server or a sync takes, which the stage of the syncs finds.
         let last = stages.len() - 1;
@@ -415,6 +418,17 @@ fn rewritten(bytes: u64) -> Job {
         runtime: LONGEST,
         name: format!("rewritten in order by {bytes}, synced after 1"),
         ..written(Pattern::Sequential, bytes)
+    }
+}
+
+/// Reads past the cache and a few writes, with a sync before each: most of these have nothing to write.
+fn hardly_written(bytes: u64) -> Job {
+    Job {
+        read_percent: 90,
+        size: Some(bytes * 500),
+        fsync: 1,
+        name: format!("a tenth written directly at random by {bytes}, synced after 1"),
+        ..written_directly(bytes)
     }
 }
 

@@ -346,6 +346,24 @@ mod tests {
     }
 
     #[test]
+    fn without_a_journal_a_sync_waits_for_a_commit_if_its_file_was_written_to() {
+        let mut model = silent();
+        let settings = ["journal=price", "device_flush=10us", "journal_commit=1ms"];
+        settings.into_iter().for_each(|setting| model.set(setting).unwrap());
+        let took = |read_percent| {
+            let one = Job { read_percent, fsync: 1, direct: true, ..job("one") };
+            let outcome = &predict(&[one], &model, QUICK).unwrap().outcomes[0][0];
+            outcome.syncs.sum() as f64 * outcome.ns_per_tick / outcome.syncs.count() as f64
+        };
+        let [always, seldom] = [0, 90].map(took);
+        assert!((1_010_000.0..1_015_000.0).contains(&always), "{always}");
+        assert!(
+            (50_000.0..200_000.0).contains(&seldom),
+            "a tenth of them, and fewer where writes follow: {seldom}"
+        );
+    }
+
+    #[test]
     fn a_server_that_does_one_thing_at_a_time_serves_no_other_thread_during_a_sync() {
         let mut model = silent();
         let settings = ["journal=price", "device_flush=1ms", "write_through=4K"];

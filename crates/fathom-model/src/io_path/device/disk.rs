@@ -22,9 +22,8 @@ type Seat = (Option<FileId>, u64);
 /// on average half a turn.
 pub fn disk_with_seeks(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports) {
     let Ports { requests, arrived, written, .. } = ports;
-    let (idle, arm) = (net.place("idle"), net.state::<Arm>("arm", None));
+    let (idle, arm) = (net.pool("idle", 1), net.state::<Arm>("arm", None));
     let moved = net.place::<(u64, Request)>("moved");
-    net.initial(idle, [()]);
     let seeking = Arc::clone(costs);
     net.transition("seek")
         .input(requests)

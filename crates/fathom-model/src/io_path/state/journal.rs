@@ -15,7 +15,7 @@ use crate::parameters::{Journal as Choice, Parameters, Scalar};
 /// What a sync has to write besides the file's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// Nothing: a sync takes the time of a commit, whatever has changed.
+    /// Nothing: a sync of a file that was written to takes the time of a commit.
     None,
     /// This many bytes of a log, as xfs and btrfs write.
     Log(u64),
@@ -98,7 +98,7 @@ pub(crate) enum Settling {
     Nothing,
     /// A flush.
     Flush,
-    /// The time of a commit, and a flush.
+    /// The time of a commit and a flush, without requests.
     Cost,
     /// The commit of a transaction.
     Commit,
@@ -286,7 +286,7 @@ impl Journal {
 
     /// A sync whose data are written: what it waits for, and the first step of a commit if one starts.
     pub(crate) fn settle(&mut self, work: &Work, unsynced: u64) -> (Judged, Option<bool>) {
-        let (settling, step) = self.settling(work);
+        let (settling, step) = self.settling(work, unsynced);
         (Judged { settling, scattered: self.written_scattered(work), unsynced, work: *work }, step)
     }
 
@@ -306,18 +306,22 @@ impl Journal {
         }
     }
 
-    fn settling(&mut self, work: &Work) -> (Settling, Option<bool>) {
+    fn settling(&mut self, work: &Work, unsynced: u64) -> (Settling, Option<bool>) {
         let transaction = match work.call.kind {
             CallKind::Fsync => self.changes[work.call.file.0 as usize].any,
             CallKind::Fdatasync => self.changes[work.call.file.0 as usize].data,
             CallKind::Sync => self.running - u64::from(self.blocks == 0),
             _ => return (Settling::Nothing, None),
         };
+        let is_clean = match self.mode {
+            Mode::None => unsynced == 0 && work.call.kind != CallKind::Sync,
+            _ => transaction <= self.committed,
+        };
+        if is_clean {
+            return (Settling::Flush, None);
+        }
         if self.mode == Mode::None {
             return (Settling::Cost, None);
-        }
-        if transaction <= self.committed {
-            return (Settling::Flush, None);
         }
         self.waiters.push((work.turn.job, transaction));
         (Settling::Commit, self.start())

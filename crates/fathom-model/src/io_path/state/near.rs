@@ -30,7 +30,7 @@ impl Near {
     /// A run begins, before which both have rested.
     pub(crate) fn of(costs: &Costs) -> Self {
         let most = 1.0 - left_after(costs[Scalar::ServerNear]);
-        Self { most, sleep: costs[Scalar::DeviceFlush], ..Self::default() }
+        Self { most, sleep: costs[Scalar::JournalCommit] + costs[Scalar::DeviceFlush], ..Self::default() }
     }
 
     /// The thread works until now, and sleeps in a sync then.
