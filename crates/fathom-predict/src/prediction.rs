@@ -254,7 +254,17 @@ fn drawn_from(parameters: &Parameters, dice: &mut Pcg64Mcg) -> Parameters {
 /// # Errors
 /// A job that has no sense.
 pub fn simulate(jobs: &[Job], parameters: &Parameters, seed: u64) -> Result<Vec<Vec<Outcome>>, String> {
-    let extent = Extent { most_calls: u64::MAX, ..Extent::in_seconds(jobs, parameters, seed)? };
+    simulate_at_most(jobs, parameters, seed, u64::MAX)
+}
+
+/// [`simulate`], of no more than so many calls.
+pub(crate) fn simulate_at_most(
+    jobs: &[Job],
+    parameters: &Parameters,
+    seed: u64,
+    most_calls: u64,
+) -> Result<Vec<Vec<Outcome>>, String> {
+    let extent = Extent { most_calls, ..Extent::in_seconds(jobs, parameters, seed)? };
     Ok(simulate_within(jobs, parameters, seed, extent)?.threads)
 }
 

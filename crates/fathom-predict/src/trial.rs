@@ -76,6 +76,8 @@ pub enum Settled {
 /// is neither calm nor disturbed: it sees what the core is like on average.
 const PASSES_NS: u64 = 40_000_000;
 const ENOUGH_PASSES: usize = 2;
+/// How many passes of a short job are made at most to find calm ones.
+const MOST_PASSES: usize = 3;
 /// The longest wait before a run for other programs on the same core: they work for some tens of ms at a time, or for seconds,
 /// which would be too long to wait before each of two thousand passes.
 const PATIENCE: Duration = Duration::from_millis(150);
@@ -223,11 +225,6 @@ pub(crate) fn is_short(job: &Job) -> bool {
     !job.direct && !syncs && (job.pre_read || !job.does(Direction::Read))
 }
 
-/// How many passes of a short job are made at most to find calm ones: what writes has a budget.
-fn most_passes(job: &Job) -> usize {
-    if job.does(Direction::Write) { 3 } else { 6 }
-}
-
 /// Whether a job finds a file that was there before in memory.
 fn is_kept(job: &Job) -> bool {
     is_short(job) && !job.is_new()
@@ -241,9 +238,8 @@ fn once(trial: &mut Trial, is_first: bool, schedule: Schedule, testbed: &mut Tes
         _ if is_first => passes(&trial.job, &Schedule { rest: Duration::ZERO, ..schedule }, [1, 1], testbed),
         Settled::ByRuns if schedule.is_short(&trial.job) => {
             // The first does not count, as with fio's `ramp_time`: what somebody else did just before is in the CPU's caches.
-            pass(&trial.job, &schedule, testbed).and_then(|_| {
-                passes(&trial.job, &schedule, [ENOUGH_PASSES, most_passes(&trial.job)], testbed)
-            })
+            pass(&trial.job, &schedule, testbed)
+                .and_then(|_| passes(&trial.job, &schedule, [ENOUGH_PASSES, MOST_PASSES], testbed))
         }
         _ => passes(&trial.job, &schedule, [1, 1], testbed),
     };
@@ -323,8 +319,9 @@ pub(crate) fn from_its_state<T>(
         // Nothing of it is near at first, as the model has it.
         testbed.leave_cpu_caches(job)?;
     }
-    // What is cached already takes no memory. Jobs were checked when they were laid out; one without a size needs none.
-    let takes = !is_short(job) || job.is_new();
+    // What is cached already takes no memory, nor what goes past the cache. Jobs were checked when they were laid out; one without a
+    // size needs none.
+    let takes = job.is_new() || !(is_short(job) || job.direct);
     let space = if takes { Needs::of(std::slice::from_ref(job)).map_or(0, |needs| needs.space) } else { 0 };
     if !job.is_new() {
         // In memory as it is: a server's cache holds the file in large pieces if it is laid out in what is kept for the run, and
@@ -389,7 +386,7 @@ fn written(jobs: &[Job], schedule: Schedule) -> Result<u64, String> {
     let of = |job: &Job| {
         let warms = u64::from(schedule.state == Settled::ByRuns);
         let passes = if schedule.state != Settled::AsLeft && schedule.is_short(job) {
-            1 + most_passes(job) as u64
+            1 + MOST_PASSES as u64
         } else {
             1
         };
