@@ -112,6 +112,7 @@ rows! {
     FioAsyncCall = ("fio_async_call", Ns, 0.0, Measured), "Time that fio spends longer on a transfer which the page cache serves if it is submitted and reaped.";
     FioWrittenByte = ("fio_written_byte", NsPerByte, 0.0, Measured), "Time that fio spends on each byte before it writes it.";
     FioRandomMap = ("fio_random_map", Ns, 0.0, Measured), "Time that fio takes longer for a transfer at random if it keeps count of the blocks that it has visited, as it does without 'norandommap'.";
+    FioFarBuffer = ("fio_far_buffer", NsPerByte, 0.0, Measured), "Time that a byte takes longer to be copied into fio's buffers where 'near_cache' has no room for them: they begin 16 bytes after a page, and some CPUs then wait for their own writes, whose last 12 bits of the address are nearly those of the data.";
     NullCall = ("null_call", Ns, 110.0, Measured), "Time that a transfer of a job with 'ioengine=null' takes, which is the program's own work alone.";
     NullAsyncCall = ("null_async_call", Ns, 170.0, Measured), "Time that such a transfer takes where several are under way.";
     PosixAioCall = ("posixaio_call", Ns, 7_000.0, Measured), "Time that a transfer of a job with 'ioengine=posixaio' takes longer because a thread of the C library makes it.";

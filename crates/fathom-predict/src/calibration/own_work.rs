@@ -16,7 +16,7 @@ use crate::single_runs::{self, SingleRuns};
 use crate::trial::{self, Trial, spare_memory};
 
 /// How many runs all of this makes where fio is installed.
-pub(super) const OTHER_RUNS: usize = 78;
+pub(super) const OTHER_RUNS: usize = 84;
 
 /// How much longer cached reads of a program take while every CPU makes some, as shares; none where there is only one.
 pub(super) fn crowded(cpus: u32, by: Runner, testbed: &mut Testbed) -> Result<Vec<f64>, Fault> {
@@ -63,10 +63,17 @@ pub(super) fn programs_own_work(
         true => format!("[passes]\n{passes}[mapped]\n{passes}ioengine=mmap\n"),
         false => String::new(),
     };
+    let large = format!(
+        "rw=read\nbs={FAR_BUFFER}\nsize=16m\npre_read=1\ninvalidate=0\nfilename=large\ntime_based\nruntime=100ms\n"
+    );
+    let buffers = match programs[0] {
+        Runner::Fio => format!("[buffers]\n{large}[aligned]\n{large}iomem_align=4k\n"),
+        Runner::Fathom => String::new(),
+    };
     let null = "ioengine=null\nrw=read\nbs=4k\nsize=1g\n";
     let deep = format!("[null at depth]\n{null}iodepth=16\n");
     let text = format!(
-        "[plain]\n{words}{aio}[null]\n{null}{deep}[null writes]\nioengine=null\nrw=write\nbs={WRITTEN}\nsize=1g\n{mapped}"
+        "[plain]\n{words}{aio}[null]\n{null}{deep}[null writes]\nioengine=null\nrw=write\nbs={WRITTEN}\nsize=1g\n{mapped}{buffers}"
     );
     let mut jobs = written_jobs(&text)?;
     single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, testbed)?;
@@ -74,6 +81,9 @@ pub(super) fn programs_own_work(
     jobs.extend(whole_transfers(programs[0], by_passes, testbed)?);
     Ok(jobs)
 }
+
+/// The block of reads into buffers that no CPU's own caches have room for.
+const FAR_BUFFER: u64 = 4 << 20;
 
 /// The pages of a file that is mapped to be written, and how long they are read in before that counts.
 const WRITABLE_PAGES: u64 = 256;
@@ -183,6 +193,8 @@ pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
     let written = longer(&took("null", Runner::Fio), took("null writes", Runner::Fio));
     let of_byte = written.into_iter().map(|ns| ns / WRITTEN as f64);
     put_middle(model, Scalar::FioWrittenByte, &of_byte.collect::<Vec<_>>());
+    let far = longer(&took("aligned", Runner::Fio), took("buffers", Runner::Fio));
+    put_middle(model, Scalar::FioFarBuffer, &far.iter().map(|ns| ns / FAR_BUFFER as f64).collect::<Vec<_>>());
     put_middle(model, Scalar::AllocateCall, &took("falloc", by));
     put_middle(model, Scalar::TruncateCall, &took("ftruncate", by));
     // Each page is read in by itself during the ramp, if there is time for that.

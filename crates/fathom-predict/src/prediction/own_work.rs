@@ -40,6 +40,7 @@ pub(super) fn overhead(job: &Job, parameters: &Parameters) -> Overhead {
         call_ns: parameters[call] + queued + of_map,
         written_byte_ns: parameters[written_byte],
         checked_byte_ns: checked_byte(job, parameters),
+        read_byte_ns: far_buffer_byte(job, parameters),
         fresh: (fresh_byte(job, parameters), buffers(job)),
         is_within_waits: false,
         is_all: false,
@@ -56,6 +57,18 @@ fn fresh_byte(job: &Job, parameters: &Parameters) -> f64 {
     parameters[Scalar::FreshByte] + if is_taken { parameters[Scalar::TakenByte] } else { 0.0 }
 }
 
+/// What a byte takes longer to be copied into fio's buffers, in ns. It aligns those of jobs that go past the cache.
+fn far_buffer_byte(job: &Job, parameters: &Parameters) -> f64 {
+    let is_usual = job.buffers.memory.is_none() && job.buffers.align == 0;
+    let copies = !job.direct && job.engine != Engine::Mmap;
+    let near = parameters[Scalar::NearCache];
+    let are_far = near > 0.0 && bytes_of_buffers(job) as f64 >= near;
+    match parameters.choices.runner {
+        Runner::Fio if is_usual && copies && are_far => parameters[Scalar::FioFarBuffer],
+        _ => 0.0,
+    }
+}
+
 /// Whether a job's reads are what first touches its buffers.
 fn has_fresh_buffers(job: &Job, parameters: &Parameters) -> bool {
     parameters.choices.runner == Runner::Fio && !job.does(Direction::Write) && job.buffers.memory.is_none()
@@ -63,8 +76,12 @@ fn has_fresh_buffers(job: &Job, parameters: &Parameters) -> bool {
 
 /// Whether these buffers need memory that a host may have taken: less than it takes at once is what programs before have given back.
 pub(super) fn fills_buffers(job: &Job, parameters: &Parameters) -> bool {
-    let bytes = buffers(job) * job.blocks[Direction::Read as usize].most;
-    has_fresh_buffers(job, parameters) && bytes >= TAKEN_AT_ONCE
+    has_fresh_buffers(job, parameters) && bytes_of_buffers(job) >= TAKEN_AT_ONCE
+}
+
+/// The bytes of a thread's buffers.
+fn bytes_of_buffers(job: &Job) -> u64 {
+    buffers(job) * job.blocks[Direction::Read as usize].most
 }
 
 /// How many buffers a thread of a job has.
@@ -134,6 +151,36 @@ mod tests {
         assert_eq!(longer(Runner::Fathom, &|_| ()), 0.0, "it has touched them before");
         assert_eq!(longer(Runner::Fio, &|job| job.read_percent = 0), 0.0, "they are filled before");
         assert_eq!(longer(Runner::Fio, &|job| job.buffers.memory = Some("mmaphuge".to_owned())), 0.0);
+    }
+
+    #[test]
+    fn cached_reads_into_fios_buffers_are_slower_where_the_cpus_caches_have_no_room_for_them() {
+        let mut model = silent();
+        model.set("near_cache=512K").unwrap();
+        let mut took = |by, byte: f64, change: &dyn Fn(&mut Job)| {
+            model.parameters.choices.runner = by;
+            model.parameters.put_value(Scalar::FioFarBuffer, byte);
+            let mut one =
+                Job { blocks: [Blocks::fixed(512 << 10); DIRECTIONS], pre_read: true, ..job("one") };
+            (one.invalidate, one.size) = (false, Some(8 << 20));
+            change(&mut one);
+            predict(&[one], &model, QUICK).unwrap().outcomes[0][0].elapsed_ns as f64
+        };
+        let mut longer = |by, change: &dyn Fn(&mut Job)| took(by, 0.5, change) - took(by, 0.0, change);
+        let all = (4 << 20) as f64;
+        assert!((longer(Runner::Fio, &|_| ()) / all - 1.0).abs() < 1e-3);
+        let small = |job: &mut Job| job.blocks = [Blocks::fixed(128 << 10); DIRECTIONS];
+        assert_eq!(longer(Runner::Fio, &small), 0.0);
+        let deep = |job: &mut Job| (job.engine, job.depth.most) = (Engine::Libaio, 4);
+        assert!(longer(Runner::Fio, &|job| [small, deep].iter().for_each(|change| change(job))) > 0.9 * all);
+        assert_eq!(longer(Runner::Fathom, &|_| ()), 0.0, "its buffers begin with a page");
+        let others: [&dyn Fn(&mut Job); 4] = [
+            &|job| job.direct = true,
+            &|job| job.buffers.align = 4096,
+            &|job| job.engine = Engine::Mmap,
+            &|job| job.read_percent = 0,
+        ];
+        assert!(others.iter().all(|change| longer(Runner::Fio, *change) == 0.0));
     }
 
     #[test]

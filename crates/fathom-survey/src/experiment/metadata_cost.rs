@@ -21,8 +21,9 @@ pub(super) struct MetadataCost;
 const METHOD: &str = "calls_on_entries";
 /// Files in the two directories.
 const SIZES: [u64; 2] = [10, 1000];
-/// Files that are made in each, one round after the other, and removed again.
-const NEW: u64 = 8;
+/// Files that are made in each, one round after the other, and removed again: few, since rounds count, and on a far server each call takes
+/// some ms.
+const NEW: u64 = 4;
 /// Listings in a row, of which the first one warms up.
 const LISTINGS: u64 = 4;
 /// A call that takes less than this many times a reading of the clock can't be measured.

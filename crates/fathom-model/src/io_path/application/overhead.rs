@@ -11,6 +11,8 @@ pub struct Overhead {
     pub written_byte_ns: f64,
     /// Time for each byte that is prepared for a check before a write, or is checked after a read, in ns.
     pub checked_byte_ns: f64,
+    /// Time for each byte that is read, in ns.
+    pub read_byte_ns: f64,
     /// Time for each byte of the first calls, whose buffers the thread has not touched before, in ns; and how many these are.
     pub fresh: (f64, u64),
     /// Whether the work is done while the thread waits for a moment, and not after the wait.
@@ -25,6 +27,7 @@ impl Overhead {
     /// What the thread's call of this number takes because of its bytes, whether or not several are under way, in ns.
     pub(super) fn of_bytes(&self, call: &Call, number: u64) -> f64 {
         let fresh = if number < self.fresh.1 { self.fresh.0 } else { 0.0 };
-        call.bytes as f64 * (self.checked_byte_ns + fresh)
+        let read = if call.kind.is_write() { 0.0 } else { self.read_byte_ns };
+        call.bytes as f64 * (self.checked_byte_ns + fresh + read)
     }
 }
