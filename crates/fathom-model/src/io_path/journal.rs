@@ -46,24 +46,23 @@ pub(super) fn draw(net: &mut NetBuilder, costs: &Arc<Costs>, ports: Ports, share
             ([judged], step)
         })
         .add();
-    let cost = Arc::clone(costs);
+    let [cost, slept] = [(); 2].map(|()| Arc::clone(costs));
     let server = shared.server.map(|server| net.fusion("server", server));
     net.transition("need no commit")
         .input(judged)
         .guard(|(judged,)| judged.settling != Settling::Commit)
         .with(server, |transition, server| transition.consume(server, 1))
         .delay_by(move |(judged,), rng| match judged.settling {
-            Settling::Flush => cost.around(cost[Scalar::DeviceFlush], rng),
-            Settling::Cost => cost.around(judged.cost(&cost), rng),
-            Settling::Nothing | Settling::Commit => Span::ZERO,
+            Settling::Nothing => Span::ZERO,
+            _ => cost.around(judged.cost(&cost), rng),
         })
         .with(server, |transition, server| transition.produce(server, 1))
-        .update(kernel, |(judged,), state, firing| {
+        .update(kernel, move |(judged,), state, firing| {
             if judged.work.call.kind == CallKind::Evict {
                 state.evict(judged.work.call.file);
             }
-            if judged.settling == Settling::Cost {
-                state.near.syncs(firing.now());
+            if judged.settling != Settling::Nothing {
+                state.near.syncs(firing.now(), judged.cost(&slept));
             }
         })
         .output(returned, |(judged,), _| judged.work)

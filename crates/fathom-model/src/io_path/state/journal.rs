@@ -155,10 +155,15 @@ pub(crate) struct Judged {
 impl Judged {
     /// What the sync takes from here on, where no journal does more, in ns.
     pub(crate) fn cost(&self, costs: &Costs) -> f64 {
-        costs[Scalar::JournalCommit]
-            + costs[Scalar::DeviceFlush]
-            + costs.scattered(self.scattered)
-            + self.unsynced as f64 * costs[Scalar::SyncedByte]
+        let own = match self.settling {
+            Settling::Cost => {
+                costs[Scalar::JournalCommit]
+                    + costs.scattered(self.scattered)
+                    + self.unsynced as f64 * costs[Scalar::SyncedByte]
+            }
+            _ => 0.0,
+        };
+        costs[Scalar::DeviceFlush] + own
     }
 }
 

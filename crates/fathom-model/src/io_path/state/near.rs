@@ -22,22 +22,20 @@ pub(crate) struct Near {
     used: f64,
     /// Until when that counts, in ns of the run.
     until: u64,
-    /// For how long a thread sleeps in a sync, in ns.
-    sleep: f64,
 }
 
 impl Near {
     /// A run begins, before which both have rested.
     pub(crate) fn of(costs: &Costs) -> Self {
         let most = 1.0 - left_after(costs[Scalar::ServerNear]);
-        Self { most, sleep: costs[Scalar::JournalCommit] + costs[Scalar::DeviceFlush], ..Self::default() }
+        Self { most, ..Self::default() }
     }
 
-    /// The thread works until now, and sleeps in a sync then.
-    pub(crate) fn syncs(&mut self, now: Time) {
+    /// The thread works until now, and sleeps in a sync for so many ns then.
+    pub(crate) fn syncs(&mut self, now: Time, sleep: f64) {
         if self.holds(now) {
-            self.used *= left_after(self.sleep);
-            self.until = now.as_ticks() + self.sleep as u64;
+            self.used *= left_after(sleep);
+            self.until = now.as_ticks() + sleep as u64;
         }
     }
 
