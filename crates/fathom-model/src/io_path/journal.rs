@@ -2,7 +2,8 @@
 //!
 //! A sync whose file changed in the running transaction has it committed, and those that come meanwhile
 //! share the next commit. A commit writes its blocks, has the device flush, and writes a record. Without
-//! jbd2 a sync whose file has changed has the device flush and writes a log, or takes the time of a commit in place of that.
+//! jbd2 a sync whose file has changed has the device flush, and writes a log or takes the time of a commit. Any sync of a file
+//! that has not changed has it flush alone.
 
 use std::sync::Arc;
 
