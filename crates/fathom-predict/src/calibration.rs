@@ -11,7 +11,8 @@ mod stages;
 mod under_way;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use fathom_stats::{nonlinear, quantile};
 use rayon::iter::{IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator};
@@ -33,14 +34,16 @@ use crate::trial::{self, Schedule, Settled, Trial, ns_per_transfer};
 use fathom_program::job::{self, Direction, Job, Pattern};
 use fathom_run::fault::Fault;
 use fathom_run::load::{self, Needs, Outcome, Testbed};
+use fathom_run::watch::Watch;
 
 /// How often each job is run, so that a disturbance of one run or two does not move the median.
 const REPEATS: usize = 4;
 /// How often each check is run, where it is jobs that differ, more than their runs: once before all else and once after it, since a
 /// machine changes within minutes, and a user's run comes later still.
 pub const CHECKED: usize = 2;
-/// The share of the time that is kept for the checks that come last.
-const CHECKS: f64 = 0.2;
+/// How many times as long as what comes before the fitted jobs that takes which comes after them: checks in both, and what programs do
+/// themselves.
+const AFTER: f64 = 1.25;
 /// An interval wider than this, as a deviation of the logarithm, is no answer.
 const UNKNOWN: f64 = 0.7;
 /// Numbers of requests side by side that are tried.
@@ -72,7 +75,7 @@ pub struct Account {
 /// # Errors
 /// A job that makes no sense.
 pub fn needs() -> Result<Needs, String> {
-    let fitted = trial::needs(&[(jobs(), Schedule::of(REPEATS, 0, Settled::ByRuns))])?;
+    let fitted = trial::needs(&[(jobs(), Schedule::of(REPEATS, 0, Settled::ByPasses))])?;
     let checks = single_runs::needs(checks()?.iter().map(|one| &one.job), CHECKED)?;
     let add = |a: u64, b: u64| a.saturating_add(b);
     Ok(Needs {
@@ -110,22 +113,24 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
     let mut checks = checks().map_err(Fault::Unsupported)?;
     let programs = single_runs::programs();
     let by = programs[0];
-    // The checks, by which a forecast knows how far off it may be, are worth more than another run of each job.
-    let for_checks = testbed.time_left().map_or(Duration::ZERO, |left| left.mul_f64(CHECKS));
     let writes_wait = model.parameters.writes_wait_for_server();
-    let schedule = Schedule {
-        rest: trial::rest_of(model),
-        leaves: for_checks,
-        writes_wait,
-        ..Schedule::of(REPEATS, seed, Settled::ByRuns)
-    };
-    testbed.watch().expect((trial::runs(jobs.len(), schedule) + OTHER_RUNS + checks.len() * CHECKED) as u64);
+    let began = Instant::now();
+    testbed.watch().expect((jobs.len() * REPEATS + OTHER_RUNS + checks.len() * CHECKED) as u64);
     single_runs::run(&mut checks, &[by], 1, seed, testbed)?;
     let cpus = model.parameters[Scalar::Cpus] as u32;
     put_middle(model, Scalar::Crowded, &crowded(cpus, Runner::Fathom, testbed)?);
     near_server(model, by, testbed)?;
     fresh_memory(model);
     taken_memory(model);
+    let schedule = Schedule {
+        rest: trial::rest_of(model),
+        // The checks, by which a forecast knows how far off it may be, are worth more than another run of each job.
+        leaves: began.elapsed().mul_f64(AFTER),
+        writes_wait,
+        // What waits for a device differs more from run to run.
+        short_every: 3,
+        ..Schedule::of(REPEATS, seed, Settled::ByPasses)
+    };
     let mut trials = trial::run(&jobs, schedule, testbed)?;
     trials.iter_mut().for_each(|trial| leave_out_taken(&model.parameters, trial));
     let own_work = programs_own_work(model, programs, testbed)?;
@@ -146,15 +151,15 @@ pub fn calibrate(model: &mut Model, testbed: &mut Testbed, seed: u64) -> Result<
         match stage.fits {
             Fits::ColdReads => {
                 callers_part(model, trials);
-                best_of(model, &stage, trials, &ways_to_answer(model, answers(trials)));
+                best_of(model, &stage, trials, &ways_to_answer(model, answers(trials)), &watch);
             }
             Fits::Syncs if writes_wait => {
                 // Whether each page of a write is waited for, or a sync for each byte, shows in writes without syncs.
                 let with_writes: Vec<Trial> =
                     trials.iter().chain(others.iter().filter(|one| one.job.is_new())).cloned().collect();
-                best_of(model, &stage, &with_writes, &ways_to_pass_on());
+                best_of(model, &stage, &with_writes, &ways_to_pass_on(), &watch);
             }
-            _ => fit(model, &stage.free(model), trials),
+            _ => fit(model, &stage.free(model), trials, &watch),
         }
         accounts.push(account(stage.fits.word(), model, trials));
         watch.advance(1)?;
@@ -316,7 +321,7 @@ fn ways_to_pass_on() -> Vec<Way> {
 }
 
 /// Fits for each of several ways, and keeps the best.
-fn best_of(model: &mut Model, stage: &Stage, trials: &[Trial], ways: &[Way]) {
+fn best_of(model: &mut Model, stage: &Stage, trials: &[Trial], ways: &[Way], watch: &Watch) {
     // A few steps tell which ways are worth more of them: how many of each, and how many ways go on.
     const ROUNDS: [(usize, usize); 3] = [(3, 6), (5, 2), (nonlinear::STEPS, 1)];
     let free = stage.free(model);
@@ -335,7 +340,7 @@ fn best_of(model: &mut Model, stage: &Stage, trials: &[Trial], ways: &[Way]) {
             let own = values.iter().find(|(scalar, _)| Number::Scalar(*scalar) == number);
             (number, own.map_or(least, |(_, value)| *value))
         });
-        Fitting::start(one, &free.collect::<Vec<_>>(), trials)
+        Fitting::start(one, &free.collect::<Vec<_>>(), trials, watch)
     };
     let mut left: Vec<Fitting<'_>> = ways.par_iter().filter_map(attempt).collect();
     for (steps, stay) in ROUNDS {
@@ -349,8 +354,8 @@ fn best_of(model: &mut Model, stage: &Stage, trials: &[Trial], ways: &[Way]) {
 }
 
 /// Fits numbers to the trials, each from the least value that its search begins at.
-fn fit(model: &mut Model, free: &[(Number, f64)], trials: &[Trial]) {
-    if let Some(mut fitting) = Fitting::start(model.clone(), free, trials) {
+fn fit(model: &mut Model, free: &[(Number, f64)], trials: &[Trial], watch: &Watch) {
+    if let Some(mut fitting) = Fitting::start(model.clone(), free, trials, watch) {
         fitting.search.go(nonlinear::STEPS);
         *model = fitting.end();
     }
@@ -368,8 +373,8 @@ struct Fitting<'a> {
 }
 
 impl<'a> Fitting<'a> {
-    /// None where the trials are fewer than the numbers.
-    fn start(model: Model, free: &[(Number, f64)], trials: &'a [Trial]) -> Option<Self> {
+    /// None where the trials are fewer than the numbers. After an interrupt the search is soon over.
+    fn start(model: Model, free: &[(Number, f64)], trials: &'a [Trial], watch: &'a Watch) -> Option<Self> {
         let start: Vec<f64> =
             free.iter().map(|&(number, least)| model.parameters.number(number).value.max(least)).collect();
         let numbers: Vec<Number> = free.iter().map(|(number, _)| *number).collect();
@@ -380,8 +385,13 @@ impl<'a> Fitting<'a> {
         let residuals = move |values: &[f64]| {
             let mut tried = still.clone();
             varied.iter().zip(values).for_each(|(&number, value)| assume(&mut tried, number, *value));
-            let off =
-                |(job, measured, weight): &(&Job, f64, f64)| (time(job, &tried) / measured).ln() * weight;
+            let off = |(job, measured, weight): &(&Job, f64, f64)| match watch
+                .interrupt()
+                .load(Ordering::Relaxed)
+            {
+                true => f64::NAN,
+                false => (time(job, &tried) / measured).ln() * weight,
+            };
             measured.par_iter().map(off).collect()
         };
         let residuals: Residuals<'_> = Box::new(residuals);
@@ -435,10 +445,16 @@ fn without_noise(model: &Model) -> Model {
 
 /// What a transfer of a job takes on a model, in ns.
 fn time(job: &Job, model: &Model) -> f64 {
-    /// So many requests past the cache show how long each takes.
+    /// So many requests past the cache show how long each takes; and so many bytes in order how they are read ahead.
     const ENOUGH: u64 = 2_000;
-    let is_even = job.direct && job.fsync == 0 && model.parameters[Scalar::ServerNear] == 0.0;
-    let most_calls = if is_even { ENOUGH } else { u64::MAX };
+    const ENOUGH_BYTES: u64 = 16 << 20;
+    let is_even = model.parameters[Scalar::ServerNear] == 0.0 && job.fsync == 0;
+    let is_cold = !job.pre_read && !job.does(Direction::Write) && job.pattern == Pattern::Sequential;
+    let most_calls = match is_even {
+        true if job.direct => ENOUGH,
+        true if is_cold => ENOUGH.max(ENOUGH_BYTES / job.blocks[Direction::Read as usize].most.max(1)),
+        _ => u64::MAX,
+    };
     simulated_at_most(job, model, most_calls).map_or(f64::NAN, |outcome| ns_per_transfer(&outcome))
 }
 
@@ -514,7 +530,7 @@ mod tests {
             for seen in [seen, None] {
                 let mut found = Model::assumed();
                 let ways = ways_to_answer(&found, seen);
-                best_of(&mut found, &stage, &trials, &ways);
+                best_of(&mut found, &stage, &trials, &ways, &Watch::default());
                 assert_eq!(found.parameters.choices.answers, answers);
                 for trial in &trials {
                     let off = time(&trial.job, &found) / trial.ns_per_transfer().unwrap();

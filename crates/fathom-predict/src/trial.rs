@@ -41,18 +41,15 @@ pub struct Schedule {
     pub leaves: Duration,
     /// Whether what is written is waited for, so that it matters how a run begins.
     pub writes_wait: bool,
+    /// Jobs that memory alone serves, each run of which is several passes, run in every so many rounds.
+    pub short_every: usize,
 }
 
 impl Schedule {
     /// So many runs in an order and from a state, without rests and with all the time there is.
     pub fn of(repeats: usize, seed: u64, state: Settled) -> Self {
         let (rest, leaves) = (Duration::ZERO, Duration::ZERO);
-        Self { repeats, seed, rest, state, leaves, writes_wait: false }
-    }
-
-    /// How many rounds come before those that count.
-    pub(crate) fn warm(self) -> usize {
-        usize::from(self.state == Settled::ByRuns)
+        Self { repeats, seed, rest, state, leaves, writes_wait: false, short_every: 1 }
     }
 
     fn is_short(&self, job: &Job) -> bool {
@@ -63,9 +60,9 @@ impl Schedule {
 /// How the machine is brought into the state in which a run begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
-    /// By runs that do not count: a round of all jobs, and a pass of the cached ones. Before each run free memory lies there in
-    /// large pieces, and the run waits until no other program works on the same core.
-    ByRuns,
+    /// By a pass of the cached jobs that does not count. Before each run free memory lies there in large pieces, and the run waits
+    /// until no other program works on the same core.
+    ByPasses,
     /// Not at all: each run goes on from where the one before has left the kernel.
     AsLeft,
     /// By dropping the files of a job from the cache first, so that the cache holds only what the job reads.
@@ -82,7 +79,7 @@ const MOST_PASSES: usize = 3;
 /// which would be too long to wait before each of two thousand passes.
 const PATIENCE: Duration = Duration::from_millis(150);
 
-/// How many times as long as the one before a round may take.
+/// How many times as long as they took last the jobs of a round may take.
 const ROUNDS_DIFFER: f64 = 1.2;
 
 /// How long a device must rest to be in the state that a prediction begins with: a device with limits remembers what it has just
@@ -91,21 +88,16 @@ pub fn rest_of(model: &Model) -> Duration {
     Duration::from_nanos((2.25 * model.parameters[Scalar::LimitSlice]) as u64)
 }
 
-/// Runs every job several times: all of them once in a random order, then all of them again in another order. If the time allowed
-/// is short, jobs are run less often than wanted, but at least once.
+/// Runs every job several times: all of them once in a random order, then again in another order. If the time allowed is short, jobs
+/// are run less often than wanted, but at least once.
 ///
 /// # Errors
 /// What concerns all jobs: an interrupt, the end of the time, a budget, a full disk.
 pub fn run(jobs: &[Job], schedule: Schedule, testbed: &mut Testbed) -> Result<Vec<Trial>, Fault> {
-    run_each(jobs, schedule, testbed, &mut |_, _, _| Ok(()))
+    run_each(jobs, schedule, testbed, &mut |_, _| Ok(()))
 }
 
-/// The number of runs that this many jobs make.
-pub fn runs(jobs: usize, schedule: Schedule) -> usize {
-    jobs * (schedule.repeats + schedule.warm())
-}
-
-/// The same as [`run`], and calls `after_each` after each run with the number of runs done and the job of the last one.
+/// The same as [`run`], and calls `after_each` after each run with the index of its job.
 ///
 /// # Errors
 /// As [`run`], and what `after_each` gives.
@@ -113,7 +105,7 @@ pub fn run_each(
     jobs: &[Job],
     schedule: Schedule,
     testbed: &mut Testbed,
-    after_each: &mut dyn FnMut(usize, usize, &mut Testbed) -> Result<(), Fault>,
+    after_each: &mut dyn FnMut(usize, &mut Testbed) -> Result<(), Fault>,
 ) -> Result<Vec<Trial>, Fault> {
     let mut trials: Vec<Trial> = jobs
         .iter()
@@ -121,33 +113,43 @@ pub fn run_each(
         .collect();
     let mut generator = Pcg64Mcg::seed_from_u64(schedule.seed);
     let mut order: Vec<usize> = (0..trials.len()).collect();
-    let warm = schedule.warm();
-    let _held = if warm > 0 { hold_small_pieces() } else { None };
-    let rounds = schedule.repeats + warm;
-    for round in 0..rounds {
-        let began = Instant::now();
-        if warm > 0 {
+    let by_passes = schedule.state == Settled::ByPasses;
+    let _held = if by_passes { hold_small_pieces() } else { None };
+    if by_passes {
+        // A device answers otherwise while it still works on what was just written.
+        let lasting = jobs.iter().filter(|job| !job.is_new() && !is_kept(job));
+        lasting.for_each(|job| lay_out(job, testbed));
+    }
+    let mut took = vec![Duration::ZERO; jobs.len()];
+    let is_in = |round: usize, index: usize| {
+        round.is_multiple_of(schedule.short_every) || !schedule.is_short(&jobs[index])
+    };
+    for round in 0..schedule.repeats {
+        if by_passes && round.is_multiple_of(schedule.short_every) {
             lay_out_anew(jobs, testbed);
         }
         // No job always follows the same one.
         shuffle(&mut order, &mut generator);
         let mut run_all = || {
-            order.iter().enumerate().try_for_each(|(done, &index)| {
-                // The first use of a file system is no repeat of any other: it reads its maps of free space.
-                once(&mut trials[index], round < warm, schedule, testbed)?;
+            order.iter().filter(|index| is_in(round, **index)).try_for_each(|&index| {
+                let began = Instant::now();
+                once(&mut trials[index], schedule, testbed)?;
                 testbed.watch().advance(1)?;
-                after_each(round * jobs.len() + done + 1, index, testbed)
+                after_each(index, testbed)?;
+                took[index] = began.elapsed();
+                Ok(())
             })
         };
         match run_all() {
             // Some jobs have run once more than others.
-            Err(Fault::OutOfTime) if round > warm => break,
+            Err(Fault::OutOfTime) if round > 0 => break,
             all => all?,
         }
         // Fewer runs of all jobs are worth something, more runs of some are not.
-        let is_some = round >= warm;
-        let next = began.elapsed().mul_f64(ROUNDS_DIFFER) + schedule.leaves;
-        if is_some && round + 1 < rounds && testbed.time_left().is_some_and(|left| left <= next) {
+        let next: Duration =
+            (0..jobs.len()).filter(|index| is_in(round + 1, *index)).map(|index| took[index]).sum();
+        let next = next.mul_f64(ROUNDS_DIFFER) + schedule.leaves;
+        if round + 1 < schedule.repeats && testbed.time_left().is_some_and(|left| left <= next) {
             break;
         }
     }
@@ -155,13 +157,18 @@ pub fn run_each(
 }
 
 /// Has the files that stay in the cache lie on other pages than in the last round: how fast they are read depends on that as
-/// well. What can't be laid out tells why when it is run.
+/// well.
 fn lay_out_anew(jobs: &[Job], testbed: &mut Testbed) {
     jobs.iter().filter(|job| is_kept(job)).for_each(|job| testbed.remove(job));
     for job in jobs.iter().filter(|job| is_kept(job)) {
         // Its data alone: what it writes itself is no part of it.
-        let _ = testbed.lay_out(&[Job { read_percent: 100, io_size: None, ..job.clone() }]);
+        lay_out(&Job { read_percent: 100, io_size: None, ..job.clone() }, testbed);
     }
+}
+
+/// Makes the files of a job that are not there. What can't be laid out tells why when it is run.
+fn lay_out(job: &Job, testbed: &mut Testbed) {
+    let _ = testbed.lay_out(std::slice::from_ref(job));
 }
 
 /// Holds small pieces of free memory, where there is memory to spare, so that files get larger ones, as most of a large file
@@ -230,13 +237,12 @@ fn is_kept(job: &Job) -> bool {
     is_short(job) && !job.is_new()
 }
 
-fn once(trial: &mut Trial, is_first: bool, schedule: Schedule, testbed: &mut Testbed) -> Result<(), Fault> {
+fn once(trial: &mut Trial, schedule: Schedule, testbed: &mut Testbed) -> Result<(), Fault> {
     if trial.refusal.is_some() {
         return Ok(());
     }
     let outcome = match schedule.state {
-        _ if is_first => passes(&trial.job, &Schedule { rest: Duration::ZERO, ..schedule }, [1, 1], testbed),
-        Settled::ByRuns if schedule.is_short(&trial.job) => {
+        Settled::ByPasses if schedule.is_short(&trial.job) => {
             // The first does not count, as with fio's `ramp_time`: what somebody else did just before is in the CPU's caches.
             pass(&trial.job, &schedule, testbed)
                 .and_then(|_| passes(&trial.job, &schedule, [ENOUGH_PASSES, MOST_PASSES], testbed))
@@ -244,7 +250,6 @@ fn once(trial: &mut Trial, is_first: bool, schedule: Schedule, testbed: &mut Tes
         _ => passes(&trial.job, &schedule, [1, 1], testbed),
     };
     match outcome {
-        Ok(_) if is_first => {}
         Ok((run, is_disturbed)) => {
             trial.disturbed += usize::from(is_disturbed && run.is_some());
             trial.runs.extend(run);
@@ -315,7 +320,7 @@ pub(crate) fn from_its_state<T>(
     if schedule.state == Settled::ByDropping {
         testbed.drop_cached(job)?;
     }
-    if schedule.state == Settled::ByRuns && job.pre_read {
+    if schedule.state == Settled::ByPasses && job.pre_read {
         // Nothing of it is near at first, as the model has it.
         testbed.leave_cpu_caches(job)?;
     }
@@ -325,8 +330,8 @@ pub(crate) fn from_its_state<T>(
     let space = if takes { Needs::of(std::slice::from_ref(job)).map_or(0, |needs| needs.space) } else { 0 };
     if !job.is_new() {
         // In memory as it is: a server's cache holds the file in large pieces if it is laid out in what is kept for the run, and
-        // reads of them are a quarter faster than a user's. What can't be laid out tells why when it is run.
-        let _ = testbed.lay_out(std::slice::from_ref(job));
+        // reads of them are a quarter faster than a user's.
+        lay_out(job, testbed);
     }
     // The device rests meanwhile.
     let rests_from = Instant::now();
@@ -353,7 +358,7 @@ pub(crate) fn from_its_state<T>(
 pub fn needs(sets: &[(Vec<Job>, Schedule)]) -> Result<Needs, String> {
     let (mut needs, room, _) = one_after_the_other(sets.iter().flat_map(|(jobs, _)| jobs))?;
     needs.space += room;
-    for (jobs, schedule) in sets.iter().filter(|(_, schedule)| schedule.state == Settled::ByRuns) {
+    for (jobs, schedule) in sets.iter().filter(|(_, schedule)| schedule.state == Settled::ByPasses) {
         let kept: Vec<Job> = jobs.iter().filter(|job| is_kept(job)).cloned().collect();
         needs.writes += Needs::of(&kept)?.space * schedule.repeats as u64;
     }
@@ -384,14 +389,13 @@ pub(crate) fn writes(sets: &[(Vec<Job>, Schedule)]) -> Result<u64, String> {
 /// Bytes that jobs write in all their repeats; those of a runtime as if it never ended them.
 fn written(jobs: &[Job], schedule: Schedule) -> Result<u64, String> {
     let of = |job: &Job| {
-        let warms = u64::from(schedule.state == Settled::ByRuns);
         let passes = if schedule.state != Settled::AsLeft && schedule.is_short(job) {
             1 + MOST_PASSES as u64
         } else {
             1
         };
         let bytes = job.transfer()?.unwrap_or(0) * u64::from(job.numjobs);
-        Ok(bytes / 100 * u64::from(100 - job.read_percent) * (passes * schedule.repeats as u64 + warms))
+        Ok(bytes / 100 * u64::from(100 - job.read_percent) * (passes * schedule.repeats as u64))
     };
     jobs.iter().filter(|job| job.does(Direction::Write)).map(of).sum()
 }
@@ -524,8 +528,8 @@ mod tests {
         let near = |bytes: u64, about: u64| bytes.abs_diff(about) < 10_000;
         assert_eq!(left.space, 6 * MIB);
         assert!(near(left.writes, (4 + 3 * 3) * MIB), "{left:?}");
-        let settled = needs(&[(jobs, schedule(Settled::ByRuns))]).unwrap();
-        let passes = 3 * (1 + 3) + 1;
+        let settled = needs(&[(jobs, schedule(Settled::ByPasses))]).unwrap();
+        let passes = 3 * (1 + 3);
         assert!(
             near(settled.writes, ((1 + 3) * 4 + 3 * passes) * MIB),
             "what stays is laid out anew: {settled:?}"

@@ -285,12 +285,11 @@ pub fn validate(condition: Condition, trials: &Trials<'_>, testbed: &mut Testbed
         writes_wait: model.parameters.writes_wait_for_server(),
         ..Schedule::of(trials.repeats, trials.seed, condition.state())
     };
-    let warm = jobs.len() * schedule.warm();
-    testbed.watch().expect(trial::runs(jobs.len(), schedule) as u64);
+    testbed.watch().expect((jobs.len() * schedule.repeats) as u64);
     let mut fio_runs =
         FioRuns::new(&jobs[..predicted.len()], Schedule { repeats: trials.by_fio, ..schedule });
-    let trials = trial::run_each(&jobs, schedule, testbed, &mut |done, index, testbed| {
-        if done > warm && index < predicted.len() { fio_runs.run(index, testbed) } else { Ok(()) }
+    let trials = trial::run_each(&jobs, schedule, testbed, &mut |index, testbed| {
+        if index < predicted.len() { fio_runs.run(index, testbed) } else { Ok(()) }
     })?;
     for (index, (one, trial)) in predicted.iter().zip(&trials).enumerate() {
         let held = hold(one, trial, &model);

@@ -18,7 +18,7 @@ use crate::output::JsonOptions;
 #[derive(Debug, Args)]
 #[command(mut_args(changed("max_write", |arg| arg.default_value("8GiB"))))]
 #[command(mut_args(changed("max_time", |arg| {
-    arg.default_value("140s").help("Make runs for at most this long; the fit that follows them takes 20 to 90 s")
+    arg.default_value("130s").help("Make runs for at most this long; the fit that follows them takes 15 to 60 s")
 })))]
 pub(crate) struct CalibrateOptions {
     /// A directory on the file system to measure.

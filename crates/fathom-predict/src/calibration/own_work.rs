@@ -16,7 +16,7 @@ use crate::single_runs::{self, SingleRuns};
 use crate::trial::{self, Trial, spare_memory};
 
 /// How many runs all of this makes where fio is installed.
-pub(super) const OTHER_RUNS: usize = 84;
+pub(super) const OTHER_RUNS: usize = 64;
 
 /// How much longer cached reads of a program take while every CPU makes some, as shares; none where there is only one.
 pub(super) fn crowded(cpus: u32, by: Runner, testbed: &mut Testbed) -> Result<Vec<f64>, Fault> {
@@ -51,7 +51,7 @@ pub(super) fn programs_own_work(
     programs: &[Runner],
     testbed: &mut Testbed,
 ) -> Result<Vec<SingleRuns>, Fault> {
-    const ROUNDS: usize = 3;
+    const ROUNDS: [usize; 2] = [3, 2];
     // By time, since fio opens its files again for each of several loops.
     let near = "rw=read\nbs=4k\nsize=512k\npre_read=1\ninvalidate=0\nfilename=near\n";
     let words = format!("{near}time_based\nruntime=100ms\n");
@@ -76,8 +76,8 @@ pub(super) fn programs_own_work(
         "[plain]\n{words}{aio}[null]\n{null}{deep}[null writes]\nioengine=null\nrw=write\nbs={WRITTEN}\nsize=1g\n{mapped}{buffers}"
     );
     let mut jobs = written_jobs(&text)?;
-    single_runs::run(&mut jobs[..2], programs, ROUNDS, 1, testbed)?;
-    single_runs::run(&mut jobs[2..], &programs[..1], ROUNDS, 1, testbed)?;
+    single_runs::run(&mut jobs[..2], programs, ROUNDS[0], 1, testbed)?;
+    single_runs::run(&mut jobs[2..], &programs[..1], ROUNDS[1], 1, testbed)?;
     jobs.extend(whole_transfers(programs[0], by_passes, testbed)?);
     Ok(jobs)
 }
@@ -117,7 +117,7 @@ const AT_RANDOM: &str = "[global]\nfilename=kept\nsize=64m\npre_read=1\ninvalida
 /// Runs at random over data that the cache holds: of a few writes, each after a sync, and of reads, of each block once and of any;
 /// none where the cache holds nothing.
 pub(super) fn at_random(model: &Model, by: Runner, testbed: &mut Testbed) -> Result<Vec<SingleRuns>, Fault> {
-    const ROUNDS: usize = 5;
+    const ROUNDS: usize = 3;
     let mut jobs = cached_at_random(model, by)?;
     single_runs::run(&mut jobs, &[by], ROUNDS, 1, testbed)?;
     Ok(jobs)
@@ -211,7 +211,7 @@ pub(super) fn put_own_work(model: &mut Model, by: Runner, jobs: &[SingleRuns]) {
 /// For how long a server works on the CPU of a job's thread, from a run's beginning on, and how much faster it answers meanwhile: by
 /// direct reads, one after the other. Nothing where the first reads of a run take as long as the others.
 pub(super) fn near_server(model: &mut Model, by: Runner, testbed: &mut Testbed) -> Result<(), Fault> {
-    const ROUNDS: usize = 4;
+    const ROUNDS: usize = 3;
     const MS: [u32; 3] = [30, 100, 500];
     let is_held = LIMITS.iter().any(|limit| model.parameters[*limit] > 0.0);
     if is_held {

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::slice;
 
-use fathom_program::job::{Direction, Job};
+use fathom_program::job::Job;
 use fathom_stats::distribution::student_quantile;
 use fathom_stats::quantile;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{Account, assume, mean_square, simulated, time, without_noise};
 use crate::model::{FreeMemory, Model, Residual, Runner, Scalar, State, Tail};
-use crate::prediction::{SHARES, class, finds_cached, other_memory};
+use crate::prediction::{SHARES, class, other_memory};
 use crate::single_runs::SingleRuns;
 use crate::trial::{self, Trial, ns_per_transfer};
 
@@ -46,11 +46,8 @@ pub(super) fn residuals(model: &mut Model, checks: &[SingleRuns], fitted: &[Tria
         let alike = fitted.par_iter().filter(|trial| self::class(&trial.job, &own.parameters) == class);
         let error = |trial: &Trial| Some((time(&trial.job, &own) / trial.ns_per_transfer()?).ln());
         let left: Vec<f64> = alike.filter_map(error).collect();
-        let waits = |one: &&Check<'_>| {
-            let finds_nothing = one.job.does(Direction::Read) && !finds_cached(one.job, &model.parameters);
-            one.job.depth.most <= 1 && (one.job.direct || finds_nothing)
-        };
-        (class, of_class(&checks, mean_square(&left), checks.iter().all(waits), held_from(model)))
+        let one_at_a_time = checks.iter().all(|one| one.job.depth.most <= 1);
+        (class, of_class(&checks, mean_square(&left), one_at_a_time, held_from(model)))
     };
     let classes = by_class.into_iter().map(of).collect();
     let taken: Vec<f64> = checked.iter().flat_map(|one| one.taken.iter().copied()).collect();
@@ -283,9 +280,8 @@ fn held_from(model: &Model) -> Option<f64> {
     Some(SHARE * model.parameters[Scalar::LimitSlice]).filter(|from| *from > 0.0)
 }
 
-/// What the jobs of one class came to. `waits` is whether each transfer waits for the device, and for nothing
-/// else.
-fn of_class(checks: &[&Check<'_>], left: f64, waits: bool, held_from_ns: Option<f64>) -> Class {
+/// What the jobs of one class came to. `one_at_a_time` is whether no transfer waits for another.
+fn of_class(checks: &[&Check<'_>], left: f64, one_at_a_time: bool, held_from_ns: Option<f64>) -> Class {
     let errors: Vec<Vec<f64>> = checks.iter().map(|one| one.errors.clone()).collect();
     let of_jobs: Vec<f64> = errors.iter().map(|runs| middle(runs).abs()).collect();
     let jobs = of_jobs.len() as u32;
@@ -296,7 +292,7 @@ fn of_class(checks: &[&Check<'_>], left: f64, waits: bool, held_from_ns: Option<
         let latencies: Vec<[f64; 2]> = all().filter(is_service).collect();
         // One job of several tells less than all of them at the next level.
         let are_enough = latencies.len() > 1 || all().count() < 2;
-        are_enough.then(|| tail(share, &latencies, waits)).flatten()
+        are_enough.then(|| tail(share, &latencies, one_at_a_time)).flatten()
     };
     let residual = Residual {
         jobs,
@@ -339,13 +335,13 @@ fn two_states(errors: &[Vec<f64>]) -> Vec<State> {
     vec![state(slow), state(fast)]
 }
 
-/// By how much latencies were longer than simulated, from those measured and simulated of each job, in ns. A thread that `waits`
-/// for the device wakes up late and finds the CPU's caches cold, which adds the same time to short and long waits. Cached reads
-/// are slower in proportion, and so are the transfers of a queue, which wait for each other. None without jobs.
-fn tail(share: f64, latencies: &[[f64; 2]], waits: bool) -> Option<Tail> {
+/// By how much latencies were longer than simulated, from those measured and simulated of each job, in ns. An interrupt, another
+/// thread's turn or a late wake-up adds the same time to a short transfer and to a long one, where there is `one_at_a_time`. The
+/// transfers of a queue wait for each other, and are slower in proportion. None without jobs.
+fn tail(share: f64, latencies: &[[f64; 2]], one_at_a_time: bool) -> Option<Tail> {
     let ratios: Vec<f64> =
         latencies.iter().map(|[measured, simulated]| (measured / simulated).ln()).collect();
-    let (factor, added_ns) = if waits { (1.0, added(latencies)?) } else { (factor(&ratios)?, 0.0) };
+    let (factor, added_ns) = if one_at_a_time { (1.0, added(latencies)?) } else { (factor(&ratios)?, 0.0) };
     let off = |[measured, simulated]: &[f64; 2]| (measured / (simulated * factor + added_ns)).ln();
     let squares: f64 = latencies.iter().map(|one| off(one).powi(2)).sum();
     // One freedom goes into what is corrected.
@@ -354,11 +350,18 @@ fn tail(share: f64, latencies: &[[f64; 2]], waits: bool) -> Option<Tail> {
     Some(tail).filter(|tail| tail.factor.is_finite() && tail.spread.is_finite())
 }
 
-/// By how many ns latencies were longer: the middle of it, where three of four were longer at all.
+/// By how many ns latencies were longer: by nothing or by what one of them was, whichever leaves the least of all their errors, as
+/// logarithms. A long transfer's milliseconds are thus not added to short ones.
 fn added(latencies: &[[f64; 2]]) -> Option<f64> {
-    let longer: Vec<f64> = latencies.iter().map(|[measured, simulated]| measured - simulated).collect();
-    let most_are = quantile::quantile(&longer, 0.25)? > 0.0;
-    quantile::median(&longer).map(|middle| if most_are { middle } else { 0.0 })
+    let left = |added: &f64| -> f64 {
+        latencies.iter().map(|[measured, simulated]| (measured / (simulated + added)).ln().abs()).sum()
+    };
+    let longer = latencies.iter().map(|[measured, simulated]| (measured - simulated).max(0.0));
+    [0.0]
+        .into_iter()
+        .chain(longer)
+        .min_by(|a, b| left(a).total_cmp(&left(b)))
+        .filter(|_| !latencies.is_empty())
 }
 
 /// By which factor they were, from the logarithms of what it was for each job: the middle of them, drawn towards none at all by
@@ -414,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_the_device_wakes_later_by_a_time_and_not_by_a_factor() {
+    fn a_transfer_by_itself_takes_longer_by_a_time_and_not_by_a_factor() {
         let tail_of = |latencies: &[[f64; 2]]| {
             let tail = tail(0.99, latencies, true).unwrap();
             assert_eq!(tail.factor, 1.0);
@@ -423,7 +426,13 @@ mod tests {
         let (added, spread) = tail_of(&[[12e3, 2e3], [30e3, 20e3], [1.01e8, 1e8]]);
         assert_eq!(added, 10e3);
         assert!(spread < 0.01, "{spread}");
-        assert_eq!(tail_of(&[[12e3, 2e3], [15e3, 20e3], [9e3, 8e3]]).0, 0.0, "they do not agree");
+        assert_eq!(tail_of(&[[12e3, 2e3], [15e3, 20e3], [9e3, 8e3]]).0, 1e3, "as much as most have");
+        assert_eq!(
+            tail_of(&[[2.4e3, 2.4e3], [725e3, 337e3]]).0,
+            0.0,
+            "a long one's more is not a short one's"
+        );
+        assert_eq!(tail_of(&[[15e3, 20e3], [7e3, 8e3]]).0, 0.0, "shorter");
         assert!(tail(0.99, &[], true).is_none());
     }
 

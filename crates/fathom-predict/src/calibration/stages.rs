@@ -119,6 +119,8 @@ fn moves(job: &Job, side: Direction, parameters: &Parameters) -> [f64; 2] {
 pub(super) fn stages(model: &Model) -> Vec<Stage> {
     let near = |bytes| cached(Pattern::Sequential, bytes, NEAR, 64 * MIB);
     let far = |bytes| cached(Pattern::Sequential, bytes, FAR, FAR);
+    // How much is moved of so many KiB for most of it to be settled, where large ones need more.
+    let often = |kib: u64| (8 * kib * KIB).clamp(64 * MIB, 256 * MIB);
     // The end of a file, several times over.
     let comes_round = |bytes, kib, moved| Job {
         offset: FAR - kib * KIB,
@@ -127,10 +129,10 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
         ..far(bytes)
     };
     let far_random = |bytes| cached(Pattern::Random, bytes, FAR, 32 * MIB);
-    let comes_back = |bytes: u64, mib| Job {
+    let comes_back = |bytes: u64, mib: u64| Job {
         pattern: Pattern::Random,
         name: format!("cached at random by {bytes} of the last {} many times", mib * MIB),
-        ..comes_round(bytes, mib * 1024, (256 * MIB).min(bytes * 256 * KIB))
+        ..comes_round(bytes, mib * 1024, (8 * mib * MIB).min(bytes * 128 * KIB))
     };
     let cold = |bytes| cold(Pattern::Sequential, bytes);
     let cold_random = |bytes| self::cold(Pattern::Random, bytes);
@@ -149,11 +151,11 @@ pub(super) fn stages(model: &Model) -> Vec<Stage> {
         Stage {
             fits: Fits::Distances,
             jobs: [1024, 1536, 2048, 4096, 8192, 12_288, 16_384, 32_768, 49_152, 65_536]
-                .map(|kib| comes_round(64 * KIB, kib, 256 * MIB))
+                .map(|kib| comes_round(64 * KIB, kib, often(kib)))
                 .into_iter()
                 .chain(
                     [(8, 4), (16, 8), (8, 16), (16, 32)]
-                        .map(|(kib, mib)| comes_round(kib * KIB, mib * 1024, 256 * MIB)),
+                        .map(|(kib, mib)| comes_round(kib * KIB, mib * 1024, often(mib * 1024))),
                 )
                 // Twice, and a few times.
                 .chain(

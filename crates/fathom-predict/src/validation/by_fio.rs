@@ -140,7 +140,7 @@ mod tests {
             Testbed::at(&std::env::temp_dir(), space, &instrument, limits, Watch::default()).unwrap();
         let schedule = Schedule::of(3, 1, Settled::AsLeft);
         let mut fio_runs = FioRuns::new(&jobs, Schedule { repeats: 2, ..schedule });
-        let trials = trial::run_each(&jobs, schedule, &mut testbed, &mut |_, index, testbed| {
+        let trials = trial::run_each(&jobs, schedule, &mut testbed, &mut |index, testbed| {
             fio_runs.run(index, testbed)
         });
         let trials = trials.unwrap();

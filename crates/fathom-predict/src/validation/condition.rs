@@ -68,7 +68,7 @@ impl Condition {
     /// a full cache holds on what was read.
     pub(super) fn state(self) -> Settled {
         match self {
-            Self::Usual | Self::ReadAhead(_) => Settled::ByRuns,
+            Self::Usual | Self::ReadAhead(_) => Settled::ByPasses,
             Self::DirtyBytes(_) => Settled::AsLeft,
             Self::Memory(_) => Settled::ByDropping,
         }

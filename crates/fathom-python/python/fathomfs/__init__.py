@@ -106,7 +106,7 @@ class Model(Written):
         path: str | os.PathLike[str] = ".",
         *,
         max_write: int = 8192 * _MIB,
-        max_time: float = 140,
+        max_time: float = 130,
         seed: int = 1,
     ) -> Model:
         """Measures this machine and the file system at a directory. Takes about three minutes, and writes scratch files of up

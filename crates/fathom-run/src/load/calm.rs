@@ -21,7 +21,7 @@ const BEFORE: Duration = Duration::from_millis(2);
 const AFTER: Duration = Duration::from_micros(500);
 /// How long all runs together are put off at most until then, and what part of what is left of it one run may take: where
 /// others are hardly ever still, the first runs do not use up what is there for all.
-const IN_ALL: Duration = Duration::from_secs(15);
+const IN_ALL: Duration = Duration::from_secs(5);
 const PART: u32 = 100;
 
 /// When the threads of a run begin, once all are ready.
