@@ -11,7 +11,6 @@ mod stages;
 mod under_way;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use fathom_stats::{nonlinear, quantile};
@@ -385,12 +384,9 @@ impl<'a> Fitting<'a> {
         let residuals = move |values: &[f64]| {
             let mut tried = still.clone();
             varied.iter().zip(values).for_each(|(&number, value)| assume(&mut tried, number, *value));
-            let off = |(job, measured, weight): &(&Job, f64, f64)| match watch
-                .interrupt()
-                .load(Ordering::Relaxed)
-            {
-                true => f64::NAN,
-                false => (time(job, &tried) / measured).ln() * weight,
+            let off = |(job, measured, weight): &(&Job, f64, f64)| match watch.advance(0) {
+                Ok(()) => (time(job, &tried) / measured).ln() * weight,
+                Err(_) => f64::NAN,
             };
             measured.par_iter().map(off).collect()
         };

@@ -114,7 +114,7 @@ pub fn run_each(
     let mut generator = Pcg64Mcg::seed_from_u64(schedule.seed);
     let mut order: Vec<usize> = (0..trials.len()).collect();
     let by_passes = schedule.state == Settled::ByPasses;
-    let _held = if by_passes { hold_small_pieces() } else { None };
+    let _held = by_passes.then(hold_small_pieces);
     if by_passes {
         // A device answers otherwise while it still works on what was just written.
         let lasting = jobs.iter().filter(|job| !job.is_new() && !is_kept(job));
