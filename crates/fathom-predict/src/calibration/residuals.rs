@@ -11,8 +11,8 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{Account, assume, mean_square, simulated, time, without_noise};
 use crate::model::{FreeMemory, Model, Residual, Runner, Scalar, State, Tail};
-use crate::prediction::{SHARES, class, other_memory};
-use crate::single_runs::SingleRuns;
+use crate::prediction::{SHARES, TAKEN_AT_ONCE, class, other_memory};
+use crate::single_runs::{Run, SingleRuns};
 use crate::trial::{self, Trial, ns_per_transfer};
 
 /// How far the model is off on single runs, by class of job, which it gets; and in which state most of them found the free memory.
@@ -236,10 +236,10 @@ impl<'a> Check<'a> {
         let rates = [rate, other.map_or(rate, |one| trial::bytes_per_second(&one))];
         let by_memory = || runs.iter().map(|run| rates.map(|rate| (rate / run.rate).ln()));
         let (errors, taken): (Vec<f64>, Vec<Option<f64>>) = by_memory().map(with_its_memory).unzip();
-        let latency = |(index, share): (usize, f64)| {
-            let of_runs: Vec<f64> = runs.iter().filter_map(|run| run.latencies_ns[index]).collect();
-            Some([quantile::median(&of_runs)?, noisy.latency_ns(share)])
-        };
+        let block = one.job.directions().map(|side| one.job.blocks[side as usize].most).max().unwrap_or(0);
+        let pieces = taken.iter().map(|taken| taken.unwrap_or(0.0) * block as f64 / TAKEN_AT_ONCE as f64);
+        let stopped: Vec<f64> = pieces.collect();
+        let latency = |(index, share)| Some([usual_latency(runs, &stopped, index)?, noisy.latency_ns(share)]);
         let mut latencies = SHARES.into_iter().enumerate().map(latency);
         let latencies = std::array::from_fn(|_| latencies.next().flatten());
         (!errors.is_empty()).then(|| Self {
@@ -268,6 +268,15 @@ fn with_its_memory([there, taken]: [f64; 2]) -> (f64, Option<f64>) {
     let share = ((1.0 - least) / (most - least)).clamp(0.0, 1.0);
     let is_between = there > 0.0 && taken < 0.0 && nearer.abs() > APART;
     (if is_between { 0.0 } else { nearer }, Some(share))
+}
+
+/// The middle of the latencies that runs had at one of [`SHARES`], in ns, by their logarithms, so that one of two runs that was stopped
+/// does not decide. `stopped` is the share of each run's transfers that waited until the host gave memory back: those are told by the
+/// model, and runs whose latency they may be do not count.
+fn usual_latency(runs: &[Run], stopped: &[f64], index: usize) -> Option<f64> {
+    let count = runs.iter().zip(stopped).filter(|(_, stopped)| **stopped <= 1.0 - SHARES[index]);
+    let logs: Vec<f64> = count.filter_map(|(run, _)| Some(run.latencies_ns[index]?.ln())).collect();
+    quantile::median(&logs).map(f64::exp)
 }
 
 fn middle(values: &[f64]) -> f64 {
@@ -476,6 +485,16 @@ mod tests {
             assert_eq!((found.0, found.1.is_some()), (error, share.is_some()));
             assert!((found.1.unwrap_or(0.0) - share.unwrap_or(0.0)).abs() < 0.001, "{errors:?}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_latency_is_the_middle_of_runs_that_found_their_memory() {
+        let run = |p99: f64| Run { rate: 1.0, latencies_ns: [None, None, Some(p99), None] };
+        let runs = [run(1e4), run(4e4), run(9e9)];
+        let of = |stopped: [f64; 3], index| usual_latency(&runs, &stopped, index).map(f64::round);
+        assert_eq!(of([0.0, 0.0, 0.02], 2), Some(2e4), "one of a hundred transfers may be long for that");
+        assert_eq!(of([0.0, 0.0, 0.009], 2), Some(4e4));
+        assert_eq!([of([0.02; 3], 2), of([0.0; 3], 3)], [None; 2]);
     }
 
     /// A class of whose jobs these are the errors, and nothing else is known.
