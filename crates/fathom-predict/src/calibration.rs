@@ -441,14 +441,19 @@ fn without_noise(model: &Model) -> Model {
 
 /// What a transfer of a job takes on a model, in ns.
 fn time(job: &Job, model: &Model) -> f64 {
-    /// So many requests past the cache show how long each takes; and so many bytes in order how they are read ahead.
-    const ENOUGH: u64 = 2_000;
-    const ENOUGH_BYTES: u64 = 16 << 20;
+    /// So many requests that are alike show how long each takes, for each that is under way at a time; and so many windows of
+    /// read-ahead how it goes on after the first.
+    const ENOUGH: u64 = 64;
+    const LEAST: u64 = 500;
+    const WINDOWS: u64 = 128;
     let is_even = model.parameters[Scalar::ServerNear] == 0.0 && job.fsync == 0;
     let is_cold = !job.pre_read && !job.does(Direction::Write) && job.pattern == Pattern::Sequential;
+    let waits = job.direct || (job.is_new() && model.parameters.writes_wait_for_server());
+    let under_way = u64::from(job.depth.most.max(1)) * u64::from(job.numjobs);
+    let windows = WINDOWS * model.parameters[Scalar::Readahead] as u64;
     let most_calls = match is_even {
-        true if job.direct => ENOUGH,
-        true if is_cold => ENOUGH.max(ENOUGH_BYTES / job.blocks[Direction::Read as usize].most.max(1)),
+        true if waits => LEAST.max(ENOUGH * under_way),
+        true if is_cold => LEAST.max(windows / job.blocks[Direction::Read as usize].most.max(1)),
         _ => u64::MAX,
     };
     simulated_at_most(job, model, most_calls).map_or(f64::NAN, |outcome| ns_per_transfer(&outcome))
@@ -532,6 +537,28 @@ mod tests {
                     let off = time(&trial.job, &found) / trial.ns_per_transfer().unwrap();
                     assert!((off - 1.0).abs() < 0.15, "{} with {answers:?}: {off}", trial.job.name);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_job_takes_as_long_for_each_transfer_as_all_of_it() {
+        let names = [
+            "cold in order by 65536",
+            "direct at random by 4096, 32 at once",
+            "written in order by 512",
+            "written directly in order by 4096 into a new file, 16 at once",
+        ];
+        for settings in ["readahead=131072", "readahead=8388608", "write_through=4096"] {
+            let mut model = without_noise(&Model::assumed());
+            model.set(settings).unwrap();
+            for job in stages(&model).into_iter().flat_map(|stage| stage.jobs) {
+                if !names.contains(&&*job.name) {
+                    continue;
+                }
+                let whole = ns_per_transfer(&simulated(&job, &model).unwrap());
+                let off = time(&job, &model) / whole - 1.0;
+                assert!(off.abs() < 0.02, "{} with {settings}: {off}", job.name);
             }
         }
     }
