@@ -4,6 +4,7 @@
 //! What a stage has found holds for those after it. Last come jobs that nothing was fitted to: how far the
 //! model is off on them is what its predictions are widened by.
 
+mod fit;
 mod known;
 mod own_work;
 mod residuals;
@@ -13,12 +14,13 @@ mod under_way;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use fathom_stats::{nonlinear, quantile};
-use rayon::iter::{IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator};
+use fathom_stats::quantile;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 pub use self::known::{as_surveyed, found_by_other_means};
 
+use self::fit::{best_of, fit, time, ways_to_answer, ways_to_pass_on};
 use self::own_work::{
     OTHER_RUNS, at_random, crowded, fresh_memory, leave_out_taken, near_server, programs_own_work,
     put_at_random, put_own_work, taken_memory,
@@ -26,14 +28,13 @@ use self::own_work::{
 use self::residuals::residuals;
 use self::stages::{Stage, stages};
 use self::under_way::{answers, callers_part, queued};
-use crate::model::{Answers, Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Runner, Scalar};
+use crate::model::{Curve, Fits, Journal, Model, Number, Origin, PAGE, Parameter, Runner, Scalar};
 use crate::prediction::{class, device_byte, simulate_at_most};
 use crate::single_runs::{self, SingleRuns};
 use crate::trial::{self, Schedule, Settled, Trial, ns_per_transfer};
 use fathom_program::job::{self, Direction, Job, Pattern};
 use fathom_run::fault::Fault;
 use fathom_run::load::{self, Needs, Outcome, Testbed};
-use fathom_run::watch::Watch;
 
 /// How often each job is run, so that a disturbance of one run or two does not move the median.
 const REPEATS: usize = 4;
@@ -43,10 +44,6 @@ pub const CHECKED: usize = 2;
 /// How many times as long as what comes before the fitted jobs that takes which comes after them: checks in both, and what programs do
 /// themselves.
 const AFTER: f64 = 1.25;
-/// An interval wider than this, as a deviation of the logarithm, is no answer.
-const UNKNOWN: f64 = 0.7;
-/// Numbers of requests side by side that are tried.
-const DEPTHS: [f64; 4] = [1.0, 2.0, 8.0, 64.0];
 
 /// The result of a stage, for display.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,11 +58,16 @@ pub struct Account {
     /// How many of these runs were disturbed by work on the same core, with no undisturbed run in their place.
     #[serde(default)]
     pub disturbed: usize,
-    /// By how much the later half of the stage's runs took longer than the earlier half, as a share.
-    #[serde(default)]
-    pub drift: f64,
     /// Jobs that the system refused, with the reason.
     pub refused: Vec<String>,
+}
+
+impl Account {
+    /// By how much the later half of each job's runs took longer than the earlier half, as a share: the middle of the jobs. None where
+    /// no job ran twice.
+    pub fn drift(&self) -> Option<f64> {
+        drift(self.runs.iter().cloned()).map(|log| log.exp() - 1.0)
+    }
 }
 
 /// Space and writes that a calibration needs: its files exist at the same time, and jobs that only write do so again in each
@@ -290,140 +292,6 @@ fn spread_of_far(model: &mut Model, trials: &[Trial]) {
     put_middle(model, Scalar::FarSpread, &spreads);
 }
 
-/// What a stage's search does not find by itself: a choice, if there is one, and values from which it begins.
-type Way = (Option<Answers>, Vec<(Scalar, f64)>);
-
-/// How a device may answer: so many requests side by side, each by itself or all together, or as it was `seen` to; with two starts
-/// of the search.
-fn ways_to_answer(model: &Model, seen: Option<Answers>) -> Vec<Way> {
-    // Whether the caller's CPU is busy with a request or the device is looks much alike where the thread's time on its CPU did not
-    // tell, and a search finds what is near.
-    const STARTS: [[(Scalar, f64); 2]; 2] = [
-        [(Scalar::Submission, 12_000.0), (Scalar::DeviceReadRequest, 100.0)],
-        [(Scalar::Submission, 1_000.0), (Scalar::DeviceReadRequest, 8_000.0)],
-    ];
-    let possible = Answers::ALL.iter().copied().filter(move |one| seen.is_none_or(|seen| seen == *one));
-    let of_depth = |depth: f64| possible.clone().map(move |answers| (depth, answers));
-    let start = |(depth, answers), start: [(Scalar, f64); 2]| {
-        let is_open = |(scalar, _): &(Scalar, f64)| !is_measured(model, *scalar);
-        let values = start.into_iter().filter(is_open).chain([(Scalar::DeviceDepth, depth)]);
-        (Some(answers), values.collect())
-    };
-    let ways = DEPTHS.into_iter().flat_map(of_depth);
-    ways.flat_map(|way| STARTS.map(|values| start(way, values))).collect()
-}
-
-/// How much a write may pass to a server at once: a page, what FUSE allows by itself, and what it allows at most. Source:
-/// `FUSE_DEFAULT_MAX_PAGES_PER_REQ`, `FUSE_MAX_MAX_PAGES`.
-fn ways_to_pass_on() -> Vec<Way> {
-    [1, 32, 256].map(|pages| (None, vec![(Scalar::WriteThrough, (pages * PAGE) as f64)])).to_vec()
-}
-
-/// Fits for each of several ways, and keeps the best.
-fn best_of(model: &mut Model, stage: &Stage, trials: &[Trial], ways: &[Way], watch: &Watch) {
-    // A few steps tell which ways are worth more of them: how many of each, and how many ways go on.
-    const ROUNDS: [(usize, usize); 3] = [(3, 6), (5, 2), (nonlinear::STEPS, 1)];
-    let free = stage.free(model);
-    let attempt = |(answers, values): &Way| {
-        let mut one = model.clone();
-        one.parameters.choices.answers = answers.unwrap_or(one.parameters.choices.answers);
-        let is_free = |scalar| free.iter().any(|(number, _)| *number == Number::Scalar(scalar));
-        for &(scalar, value) in values {
-            if is_free(scalar) {
-                assume(&mut one, scalar, value)
-            } else {
-                put_measured(&mut one, scalar, value)
-            }
-        }
-        let free = free.iter().map(|&(number, least)| {
-            let own = values.iter().find(|(scalar, _)| Number::Scalar(*scalar) == number);
-            (number, own.map_or(least, |(_, value)| *value))
-        });
-        Fitting::start(one, &free.collect::<Vec<_>>(), trials, watch)
-    };
-    let mut left: Vec<Fitting<'_>> = ways.par_iter().filter_map(attempt).collect();
-    for (steps, stay) in ROUNDS {
-        left.par_iter_mut().for_each(|one| one.search.go(steps));
-        left.sort_by(|a, b| a.search.left().total_cmp(&b.search.left()));
-        left.truncate(stay);
-    }
-    if let Some(best) = left.pop() {
-        *model = best.end();
-    }
-}
-
-/// Fits numbers to the trials, each from the least value that its search begins at.
-fn fit(model: &mut Model, free: &[(Number, f64)], trials: &[Trial], watch: &Watch) {
-    if let Some(mut fitting) = Fitting::start(model.clone(), free, trials, watch) {
-        fitting.search.go(nonlinear::STEPS);
-        *model = fitting.end();
-    }
-}
-
-/// How far a model with some numbers is from what was measured, job by job.
-type Residuals<'a> = Box<dyn Fn(&[f64]) -> Vec<f64> + Send + Sync + 'a>;
-
-/// A model whose numbers are being fitted to trials.
-struct Fitting<'a> {
-    model: Model,
-    numbers: Vec<Number>,
-    trials: &'a [Trial],
-    search: nonlinear::Search<Residuals<'a>>,
-}
-
-impl<'a> Fitting<'a> {
-    /// None where the trials are fewer than the numbers. After an interrupt the search is soon over.
-    fn start(model: Model, free: &[(Number, f64)], trials: &'a [Trial], watch: &'a Watch) -> Option<Self> {
-        let start: Vec<f64> =
-            free.iter().map(|&(number, least)| model.parameters.number(number).value.max(least)).collect();
-        let numbers: Vec<Number> = free.iter().map(|(number, _)| *number).collect();
-        let measured =
-            trials.iter().filter_map(|trial| Some((&trial.job, trial.ns_per_transfer()?, weight(trial))));
-        let measured: Vec<(&Job, f64, f64)> = measured.collect();
-        let (still, varied) = (without_noise(&model), numbers.clone());
-        let residuals = move |values: &[f64]| {
-            let mut tried = still.clone();
-            varied.iter().zip(values).for_each(|(&number, value)| assume(&mut tried, number, *value));
-            let off = |(job, measured, weight): &(&Job, f64, f64)| match watch.advance(0) {
-                Ok(()) => (time(job, &tried) / measured).ln() * weight,
-                Err(_) => f64::NAN,
-            };
-            measured.par_iter().map(off).collect()
-        };
-        let residuals: Residuals<'_> = Box::new(residuals);
-        let search = nonlinear::Search::start(&start, residuals)?;
-        Some(Self { model, numbers, trials, search })
-    }
-
-    /// The model with what was found.
-    fn end(self) -> Model {
-        let Self { mut model, numbers, trials, search } = self;
-        let found = search.end();
-        // Few jobs: the tails of Student's t reach further.
-        let freedom = (found.residuals.len().saturating_sub(numbers.len())).max(1) as f64;
-        let reach = 1.96 * (1.0 + 2.0 / freedom);
-        // What the machine itself changed by meanwhile, all parameters alike.
-        let drift = drift(trials) / 2.0;
-        for ((&number, &value), &deviation) in numbers.iter().zip(&found.values).zip(&found.deviations) {
-            if deviation > UNKNOWN {
-                // The jobs don't tell it from nothing, or from the others.
-                assume(&mut model, number, value);
-                continue;
-            }
-            let deviation = deviation.hypot(drift);
-            let interval = Some([value * (-reach * deviation).exp(), value * (reach * deviation).exp()]);
-            model.parameters.put(number, Parameter { value, interval, origin: Origin::Measured });
-        }
-        model
-    }
-}
-
-/// How much a job says, of 1: less where its runs differ among themselves by more than a model may be off.
-fn weight(trial: &Trial) -> f64 {
-    const OFF: f64 = 0.06;
-    OFF / OFF.hypot(trial.uncertainty().unwrap_or(0.0))
-}
-
 /// Whether a value is known already, to the fit that would find it.
 fn is_measured(model: &Model, number: impl Into<Number>) -> bool {
     model.parameters.number(number.into()).origin == Origin::Measured
@@ -437,26 +305,6 @@ fn without_noise(model: &Model) -> Model {
     let mut still = model.clone();
     [Scalar::Noise, Scalar::FarSpread].into_iter().for_each(|spread| assume(&mut still, spread, 0.0));
     still
-}
-
-/// What a transfer of a job takes on a model, in ns.
-fn time(job: &Job, model: &Model) -> f64 {
-    /// So many requests that are alike show how long each takes, for each that is under way at a time; and so many windows of
-    /// read-ahead how it goes on after the first.
-    const ENOUGH: u64 = 64;
-    const LEAST: u64 = 500;
-    const WINDOWS: u64 = 128;
-    let is_even = model.parameters[Scalar::ServerNear] == 0.0 && job.fsync == 0;
-    let is_cold = !job.pre_read && !job.does(Direction::Write) && job.pattern == Pattern::Sequential;
-    let waits = job.direct || (job.is_new() && model.parameters.writes_wait_for_server());
-    let under_way = u64::from(job.depth.most.max(1)) * u64::from(job.numjobs);
-    let windows = WINDOWS * model.parameters[Scalar::Readahead] as u64;
-    let most_calls = match is_even {
-        true if waits => LEAST.max(ENOUGH * under_way),
-        true if is_cold => LEAST.max(windows / job.blocks[Direction::Read as usize].most.max(1)),
-        _ => u64::MAX,
-    };
-    simulated_at_most(job, model, most_calls).map_or(f64::NAN, |outcome| ns_per_transfer(&outcome))
 }
 
 fn simulated(job: &Job, model: &Model) -> Option<Outcome> {
@@ -482,16 +330,19 @@ fn account(name: &str, model: &Model, trials: &[Trial]) -> Account {
         jobs,
         runs,
         disturbed: trials.iter().map(|trial| trial.disturbed).sum(),
-        drift: drift(trials).exp() - 1.0,
         refused: refused.collect(),
     }
 }
 
-/// The mean over the jobs of what the later half of the runs took longer, as a logarithm: noise of single jobs
-/// averages out, what befell all of them does not.
-fn drift(trials: &[Trial]) -> f64 {
-    let drifts: Vec<f64> = trials.iter().filter_map(Trial::drift).collect();
-    drifts.iter().sum::<f64>() / drifts.len().max(1) as f64
+/// The middle of what the later half of each job's runs took longer than the earlier half, as a logarithm: noise of single jobs
+/// averages out, what befell all of them does not. None where no job ran twice.
+fn drift(runs: impl Iterator<Item = Vec<f64>>) -> Option<f64> {
+    let of_job = |times: Vec<f64>| {
+        let half = times.len() / 2;
+        let [early, late] = [&times[..half], &times[times.len() - half..]].map(quantile::median);
+        Some((late? / early?).ln()).filter(|drift| drift.is_finite())
+    };
+    quantile::median(&runs.filter_map(of_job).collect::<Vec<_>>())
 }
 
 fn mean_square(values: &[f64]) -> f64 {
@@ -504,63 +355,12 @@ mod tests {
     use fathom_run::load::Wrote;
 
     #[test]
-    fn how_a_device_answers_is_found() {
-        let is_cold = |stage: &Stage| stage.fits == Fits::ColdReads;
-        let mut stage = stages(&Model::assumed()).into_iter().find(is_cold).unwrap();
-        // Fewer calls do.
-        stage.jobs.iter_mut().for_each(|job| job.size = job.size.map(|size| size / 8));
-        for &answers in Answers::ALL {
-            let mut truth = Model::assumed();
-            truth.parameters.choices.answers = answers;
-            let settings = "device_latency=25us wake=15us submission=3us device_read_request=8us device_byte=0.3 direct_read_page=1us";
-            settings.split(' ').for_each(|setting| truth.set(setting).unwrap());
-            let run = |job: &Job, seed| {
-                let outcomes =
-                    simulate_at_most(std::slice::from_ref(job), &truth.parameters, seed, u64::MAX).unwrap();
-                Outcome::together(&outcomes[0]).unwrap()
-            };
-            let trial = |job: &Job| Trial {
-                job: job.clone(),
-                runs: (1..4).map(|seed| run(job, seed)).collect(),
-                disturbed: 0,
-                refusal: None,
-            };
-            let trials: Vec<Trial> = stage.jobs.iter().map(trial).collect();
-            let seen = super::answers(&trials);
-            assert_eq!(seen, Some(answers));
-            for seen in [seen, None] {
-                let mut found = Model::assumed();
-                let ways = ways_to_answer(&found, seen);
-                best_of(&mut found, &stage, &trials, &ways, &Watch::default());
-                assert_eq!(found.parameters.choices.answers, answers);
-                for trial in &trials {
-                    let off = time(&trial.job, &found) / trial.ns_per_transfer().unwrap();
-                    assert!((off - 1.0).abs() < 0.15, "{} with {answers:?}: {off}", trial.job.name);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_part_of_a_job_takes_as_long_for_each_transfer_as_all_of_it() {
-        let names = [
-            "cold in order by 65536",
-            "direct at random by 4096, 32 at once",
-            "written in order by 512",
-            "written directly in order by 4096 into a new file, 16 at once",
-        ];
-        for settings in ["readahead=131072", "readahead=8388608", "write_through=4096"] {
-            let mut model = without_noise(&Model::assumed());
-            model.set(settings).unwrap();
-            for job in stages(&model).into_iter().flat_map(|stage| stage.jobs) {
-                if !names.contains(&&*job.name) {
-                    continue;
-                }
-                let whole = ns_per_transfer(&simulated(&job, &model).unwrap());
-                let off = time(&job, &model) / whole - 1.0;
-                assert!(off.abs() < 0.02, "{} with {settings}: {off}", job.name);
-            }
-        }
+    fn what_befell_all_jobs_is_drift_and_what_befell_one_is_not() {
+        let of = |runs: &[&[f64]]| {
+            super::drift(runs.iter().map(|times| times.to_vec())).map(|log| (log.exp() * 100.0).round())
+        };
+        assert_eq!(of(&[&[10.0, 9.0], &[50.0, 46.0], &[2.0, 20.0], &[7.0], &[10.0, 1.0, 8.9]]), Some(91.0));
+        assert_eq!([of(&[&[10.0], &[5.0]]), of(&[])], [None; 2]);
     }
 
     #[test]

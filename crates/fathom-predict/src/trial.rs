@@ -424,14 +424,6 @@ impl Trial {
         quantile::median(&self.each(ns_per_transfer)).filter(|time| *time > 0.0)
     }
 
-    /// By how much the later half of the runs took longer than the earlier half, as a logarithm; none with too few runs.
-    pub fn drift(&self) -> Option<f64> {
-        let times = self.each(ns_per_transfer);
-        let half = times.len() / 2;
-        let [early, late] = [&times[..half], &times[times.len() - half..]].map(quantile::median);
-        Some((late? / early?).ln()).filter(|drift| drift.is_finite())
-    }
-
     /// How far the median of the time may be off: a standard deviation of its logarithm, from the middle half of the runs; none
     /// without runs.
     pub fn uncertainty(&self) -> Option<f64> {

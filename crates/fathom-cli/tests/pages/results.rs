@@ -253,7 +253,6 @@ fn accounts() -> Vec<Account> {
             runs: jobs(ns)
                 .map(|(_, measured, _)| [0.98, 1.0, 1.04].map(|off| off * measured).to_vec())
                 .collect(),
-            drift: 0.03,
             refused: vec![HOSTILE.to_owned()],
         })
         .collect()

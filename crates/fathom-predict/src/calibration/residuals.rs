@@ -35,7 +35,6 @@ pub(super) fn residuals(model: &mut Model, checks: &[SingleRuns], fitted: &[Tria
             .collect(),
         runs: checked.iter().map(|one| one.took_ns.clone()).collect(),
         disturbed: 0,
-        drift: 0.0,
         refused: refused.collect(),
     };
     let mut by_class: BTreeMap<String, Vec<&Check<'_>>> = BTreeMap::new();

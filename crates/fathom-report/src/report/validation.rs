@@ -16,6 +16,7 @@ pub fn calibration(model: &Model, accounts: &[Account]) -> String {
     let mut text = table::rows(&["measured jobs", "count", "median error", "largest", "drift"], &rows);
     text += "\nerror: how far the rate of the model is from the one that was measured; drift: how much longer later runs took\n";
     for account in accounts {
+        text += &drifted(account).map(|line| line + "\n").unwrap_or_default();
         let runs: usize = account.runs.iter().map(Vec::len).sum();
         if account.disturbed > 0 {
             text += &format!("{}: {} of {runs} runs were disturbed\n", account.name, account.disturbed);
@@ -44,7 +45,19 @@ fn about(account: &Account) -> Vec<String> {
     errors.sort_by(f64::total_cmp);
     let [median, largest] = [errors.get(errors.len() / 2), errors.last()]
         .map(|error| error.map_or_else(|| "-".to_owned(), |error| percent(*error)));
-    vec![account.name.clone(), account.jobs.len().to_string(), median, largest, percent(account.drift)]
+    let drift = account.drift().map_or_else(|| "-".to_owned(), percent);
+    vec![account.name.clone(), account.jobs.len().to_string(), median, largest, drift]
+}
+
+/// What to say of a machine that changed while it was calibrated, if it did by more than runs usually differ.
+fn drifted(account: &Account) -> Option<String> {
+    const MUCH: f64 = 0.1;
+    let drift = account.drift().filter(|drift| drift.abs() > MUCH)?;
+    let [by, than] = [percent(drift.abs()), if drift > 0.0 { "more" } else { "less" }.to_owned()];
+    Some(format!(
+        "{}: later runs took {by} {than} time than earlier ones, so that forecasts may be as far off; if other programs worked meanwhile, calibrate again",
+        account.name
+    ))
 }
 
 /// The ends of the scale on which errors are drawn, as shares, and the columns on each side of its middle.
