@@ -66,7 +66,7 @@ impl Account {
     /// By how much the later half of each job's runs took longer than the earlier half, as a share: the middle of the jobs. None where
     /// no job ran twice.
     pub fn drift(&self) -> Option<f64> {
-        drift(self.runs.iter().cloned()).map(|log| log.exp() - 1.0)
+        drift(&self.runs).map(|log| log.exp() - 1.0)
     }
 }
 
@@ -336,13 +336,13 @@ fn account(name: &str, model: &Model, trials: &[Trial]) -> Account {
 
 /// The middle of what the later half of each job's runs took longer than the earlier half, as a logarithm: noise of single jobs
 /// averages out, what befell all of them does not. None where no job ran twice.
-fn drift(runs: impl Iterator<Item = Vec<f64>>) -> Option<f64> {
-    let of_job = |times: Vec<f64>| {
+fn drift(runs: &[Vec<f64>]) -> Option<f64> {
+    let of_job = |times: &Vec<f64>| {
         let half = times.len() / 2;
         let [early, late] = [&times[..half], &times[times.len() - half..]].map(quantile::median);
         Some((late? / early?).ln()).filter(|drift| drift.is_finite())
     };
-    quantile::median(&runs.filter_map(of_job).collect::<Vec<_>>())
+    quantile::median(&runs.iter().filter_map(of_job).collect::<Vec<_>>())
 }
 
 fn mean_square(values: &[f64]) -> f64 {
@@ -357,7 +357,8 @@ mod tests {
     #[test]
     fn what_befell_all_jobs_is_drift_and_what_befell_one_is_not() {
         let of = |runs: &[&[f64]]| {
-            super::drift(runs.iter().map(|times| times.to_vec())).map(|log| (log.exp() * 100.0).round())
+            super::drift(&runs.iter().map(|times| times.to_vec()).collect::<Vec<_>>())
+                .map(|log| (log.exp() * 100.0).round())
         };
         assert_eq!(of(&[&[10.0, 9.0], &[50.0, 46.0], &[2.0, 20.0], &[7.0], &[10.0, 1.0, 8.9]]), Some(91.0));
         assert_eq!([of(&[&[10.0], &[5.0]]), of(&[])], [None; 2]);

@@ -128,7 +128,8 @@ impl<'a> Fitting<'a> {
         let freedom = (found.residuals.len().saturating_sub(numbers.len())).max(1) as f64;
         let reach = 1.96 * (1.0 + 2.0 / freedom);
         // What the machine itself changed by meanwhile, all parameters alike.
-        let drift = drift(trials.iter().map(|trial| trial.each(ns_per_transfer))).unwrap_or(0.0) / 2.0;
+        let runs: Vec<Vec<f64>> = trials.iter().map(|trial| trial.each(ns_per_transfer)).collect();
+        let drift = drift(&runs).unwrap_or(0.0) / 2.0;
         for ((&number, &value), &deviation) in numbers.iter().zip(&found.values).zip(&found.deviations) {
             if deviation > UNKNOWN {
                 // The jobs don't tell it from nothing, or from the others.

@@ -236,8 +236,8 @@ impl<'a> Check<'a> {
         let by_memory = || runs.iter().map(|run| rates.map(|rate| (rate / run.rate).ln()));
         let (errors, taken): (Vec<f64>, Vec<Option<f64>>) = by_memory().map(with_its_memory).unzip();
         let block = one.job.directions().map(|side| one.job.blocks[side as usize].most).max().unwrap_or(0);
-        let pieces = taken.iter().map(|taken| taken.unwrap_or(0.0) * block as f64 / TAKEN_AT_ONCE as f64);
-        let stopped: Vec<f64> = pieces.collect();
+        let stops = block as f64 / TAKEN_AT_ONCE as f64;
+        let stopped: Vec<f64> = taken.iter().map(|taken| taken.unwrap_or(0.0) * stops).collect();
         let latency = |(index, share)| Some([usual_latency(runs, &stopped, index)?, noisy.latency_ns(share)]);
         let mut latencies = SHARES.into_iter().enumerate().map(latency);
         let latencies = std::array::from_fn(|_| latencies.next().flatten());

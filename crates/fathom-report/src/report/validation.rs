@@ -53,7 +53,7 @@ fn about(account: &Account) -> Vec<String> {
 fn drifted(account: &Account) -> Option<String> {
     const MUCH: f64 = 0.1;
     let drift = account.drift().filter(|drift| drift.abs() > MUCH)?;
-    let [by, than] = [percent(drift.abs()), if drift > 0.0 { "more" } else { "less" }.to_owned()];
+    let (by, than) = (percent(drift.abs()), if drift > 0.0 { "more" } else { "less" });
     Some(format!(
         "{}: later runs took {by} {than} time than earlier ones, so that forecasts may be as far off; if other programs worked meanwhile, calibrate again",
         account.name
